@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option_or
 
 Meanings = Mapping[str, str | Mapping[str, float]]
 """What label names stand for: one target label, or several with the share of each."""
@@ -34,6 +35,9 @@ class LabelSpace(tuple[str, ...]):
     ----------
     names : iterable of str or int
         Each once, none empty. Whole numbers are kept as text; see `read_name`.
+    positions : iterable of float, optional
+        Where each label lies on a line, as grades do: finite, each once, in any order. Spaces of
+        the same names are equal wherever their labels lie.
 
     Examples
     --------
@@ -42,14 +46,17 @@ class LabelSpace(tuple[str, ...]):
     (1, False)
     >>> LabelSpace(range(3)).names
     ('0', '1', '2')
+    >>> LabelSpace(["low", "high", "middle"], positions=[0, 10, 4]).distances().tolist()
+    [[0.0, 10.0, 4.0], [10.0, 0.0, 6.0], [4.0, 6.0, 0.0]]
     """
 
     names: tuple[str, ...]
+    positions: tuple[float, ...] | None
     _places: dict[str, int]
 
-    def __new__(cls, names: Iterable[Any]) -> Self:
+    def __new__(cls, names: Iterable[Any], *, positions: Iterable[float] | None = None) -> Self:
         """Read and check the names; a label space is as it is."""
-        if type(names) is cls:
+        if type(names) is cls and positions is None:
             return names
         if isinstance(names, str) or not isinstance(names, Iterable):
             kind = "text" if isinstance(names, str) else type(names).__name__
@@ -67,12 +74,65 @@ class LabelSpace(tuple[str, ...]):
             fail(f"label names must differ; got more than once: {enumerate_names(twice)}.")
         space = super().__new__(cls, read)
         space.names, space._places = read, places
+        space.positions = None if positions is None else _read_positions(positions, read)
         return space
 
     @staticmethod
     def union(*spaces: Iterable[str]) -> LabelSpace:
-        """Every name of the spaces, in the order of first appearance."""
-        return LabelSpace(dict.fromkeys(name for space in spaces for name in space))
+        """Every name of the spaces, in the order of first appearance, located where they are."""
+        return LabelSpace(dict.fromkeys(chain(*spaces))).located(*spaces)
+
+    def located(self, *spaces: Iterable[str]) -> LabelSpace:
+        """The same names at the positions that ``spaces`` have, if they have one for each.
+
+        Spaces must agree about names that they share. Different names at one position are not on
+        a line together.
+
+        Examples
+        --------
+        >>> grades = LabelSpace(["low", "middle", "high"], positions=[0, 4, 10])
+        >>> LabelSpace(["high", "low"]).located(grades).positions
+        (10.0, 0.0)
+        """
+        known: dict[str, float] = {}
+        for space in spaces:
+            for name, position in _list_positions(space):
+                if known.setdefault(name, position) != position:
+                    fail(
+                        f"label sets must agree about where {name!r} lies on the line; got"
+                        f" {known[name]:g} and {position:g}.",
+                        hint="`kernels.from_scales` joins labels by where they lie, whatever their"
+                        " names",
+                    )
+        found = [known[name] for name in self if name in known]
+        is_line = len(set(found)) == len(self)
+        return LabelSpace(self.names, positions=found) if is_line else self
+
+    def on_line(self) -> LabelSpace:
+        """The same with positions: its own, or one step from each label to the next."""
+        if self.positions is not None:
+            return self
+        return LabelSpace(self.names, positions=range(len(self)))
+
+    def distances(self) -> np.ndarray:
+        """How far labels are from each other on the line, ``(n_labels, n_labels)``."""
+        positions = np.array(self.on_line().positions)
+        return np.abs(positions[:, None] - positions)
+
+    def to_json(self) -> Any:
+        """The names as a list, or with their positions."""
+        if self.positions is None:
+            return list(self.names)
+        return {"names": list(self.names), "positions": list(self.positions)}
+
+    @staticmethod
+    def from_json(entries: Any) -> LabelSpace:
+        """What `to_json` wrote down."""
+        if not isinstance(entries, Mapping):
+            return LabelSpace(entries)
+        if set(entries) != {"names", "positions"}:
+            fail(f"labels must have names and positions; got {enumerate_names(entries)}.")
+        return LabelSpace(entries["names"], positions=entries["positions"])
 
     def place(self, name: str | int) -> int:
         """Place of ``name``, counted from 0."""
@@ -255,26 +315,57 @@ def name_of(value: object) -> str | None:
     return None
 
 
+def _read_positions(positions: Iterable[float], names: Sequence[str]) -> tuple[float, ...]:
+    """Where labels lie, checked."""
+    try:
+        read = tuple(float(position) for position in positions)
+    except (TypeError, ValueError):
+        fail(f"`positions` must be numbers, one for each label; got {positions!r}.")
+    if len(read) != len(names):
+        fail(f"`positions` must be one for each of the {len(names)} labels; got {len(read)}.")
+    first: dict[float, str] = {}
+    for name, position in zip(names, read, strict=True):
+        if not math.isfinite(position):
+            fail(f"`positions` must be finite; got {position} for {name!r}.")
+        if first.setdefault(position, name) != name:
+            fail(f"`positions` must differ; got {position:g} for {first[position]!r} and {name!r}.")
+    return read
+
+
+def _list_positions(space: Iterable[str]) -> Iterable[tuple[str, float]]:
+    """The names of a space with their positions, if it has any."""
+    positions = space.positions if isinstance(space, LabelSpace) else None
+    return () if positions is None else zip(space, positions, strict=True)
+
+
 def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
-    """Labels in the order of a line: that of numbers, if all are, else that of ``first``.
+    """Labels on a line: at their positions, else where numbers lie, or in the order of ``first``.
 
     Of names that are no numbers, ``first`` must have all: where others belong, nobody said. It is
     None for a list of answers, which names labels as they come.
 
     Examples
     --------
-    >>> put_in_order(LabelSpace(["1", "2", "10", "3"]), LabelSpace(["1", "2", "10"])).names
-    ('1', '2', '3', '10')
+    >>> grades = put_in_order(LabelSpace(["1", "2", "10", "3"]), LabelSpace(["1", "2", "10"]))
+    >>> grades.names, grades.positions
+    (('1', '2', '3', '10'), (1.0, 2.0, 3.0, 10.0))
     """
+    if labels.positions is not None:
+        return labels
     if _are_numbers(labels):
-        return LabelSpace(sorted(labels, key=float))
+        names = sorted(labels, key=float)
+        return LabelSpace(names, positions=map(float, names))
     if lost := [name for name in labels if first is None or name not in first]:
         fail(
             "the order of all labels must be known; the first model gives no place to"
             f" {enumerate_names(lost)}.",
-            hint=f"name all labels by {option('target')}, from the lowest to the highest",
+            hint=f"name all labels, from the lowest to the highest, by {_say_target()}",
         )
-    return labels
+    return labels.on_line()
+
+
+def _say_target() -> str:
+    return option_or("`target`", target="FILE, a text file with one a line")
 
 
 def _are_numbers(labels: Iterable[str]) -> bool:

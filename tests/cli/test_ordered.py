@@ -9,7 +9,8 @@ import wassemble as ws
 from wassemble import Predictions, read_predictions, write_predictions
 from wassemble.cli import main
 from wassemble.ensemble import tree_barycenter
-from wassemble.inputs import read_edges, read_points
+from wassemble.ensemble.learning import LearnedEnsemble
+from wassemble.inputs import read_edges, read_positions
 
 GRADES = ["bad", "fair", "good"]
 BREEDS = ["husky", "beagle", "cat"]
@@ -22,7 +23,7 @@ def folder(tmp_path, monkeypatch, rng):
     for name in "abc":
         scores = rng.dirichlet(np.ones(3), 8)
         write_predictions(f"{name}.csv", Predictions(name, range(8), GRADES, scores))
-    (tmp_path / "points.csv").write_text("label,point\ngood,10\nbad,0\nfair,2\n")
+    (tmp_path / "line.csv").write_text("label,position\ngood,10\nbad,0\nfair,2\n")
     (tmp_path / "grades.txt").write_text("bad\nfair\ngood\n")
     lines = "".join(f"{i},{GRADES[i % 3]}\n" for i in range(8))
     (tmp_path / "truth.csv").write_text(f"sample,label\n{lines}")
@@ -34,8 +35,8 @@ def folder(tmp_path, monkeypatch, rng):
     [
         ([], ws.LineBarycenter(2)),
         (["--power", "1"], ws.LineBarycenter(1)),
-        (["--points", "points.csv"], ws.LineBarycenter(2, (0, 2, 10))),
-        (["--points", "points.csv", "--power", "1"], ws.LineBarycenter(1)),
+        (["--target", "line.csv"], ws.LineBarycenter(2, (0, 2, 10))),
+        (["--target", "line.csv", "--power", "1"], ws.LineBarycenter(1)),
         (["--target", "grades.txt"], ws.LineBarycenter(2)),
     ],
 )
@@ -63,7 +64,7 @@ def test_an_order_that_nobody_told_is_asked_for(folder, capsys):
     )
     files = ["lacks.csv", "a.csv"]
     assert main(["fuse", *files, "--ordered"]) == 2
-    assert "the first model gives no place to 'fair'.\nhint: name all labels by --target" in (
+    assert "the first model gives no place to 'fair'.\nhint: name all labels, from the lowest" in (
         capsys.readouterr().err
     )
     assert main(["fuse", "truth.csv", "a.csv", "--ordered"]) == 2  # a list of answers
@@ -112,14 +113,9 @@ def test_how_an_ordered_consensus_came_about_is_explained_and_scored(folder, cap
     ("flags", "message"),
     [
         (["--power", "1"], "--power must go with --ordered"),
-        (["--points", "points.csv"], "--points must go with --ordered"),
         (["--ordered", "--rule", "geometric"], "--ordered must go with the barycenter"),
         (["--ordered", "--balanced"], "--balanced must go with sweeps"),
         (["--ordered", "--max-sweeps", "5"], "--max-sweeps must go with sweeps"),
-        (
-            ["--ordered", "--points", "points.csv", "--target", "grades.txt"],
-            "--points names the labels",
-        ),
         (["--exact"], "--exact must go with --tree alone; got none"),
         (["--exact", "--tree", "t.csv", "--epsilon", "1"], "got --tree and --epsilon"),
         (["--exact", "--tree", "t.csv", "--ordered"], "got --tree and --ordered"),
@@ -134,18 +130,18 @@ def test_options_that_say_nothing_are_refused(folder, capsys, flags, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must hold a label and its point in each line; got none"),
-        ("a,1\na,2\n", "line 2: labels and points must differ"),
-        ("a,1\nb,1\n", "line 2: labels and points must differ"),
-        ("a,one\n", "line 1: must hold a label and its point"),
-        ("a,1,2\n", "line 1: must hold a label and its point"),
-        ("a,inf\n", "line 1: must hold a label and its point"),
+        ("", "must hold a label and its position in each line; got none"),
+        ("a,1\na,2\n", "line 2: labels and positions must differ"),
+        ("a,1\nb,1\n", "line 2: labels and positions must differ"),
+        ("a,one\n", "line 1: must hold a label and its position"),
+        ("a,1,2\n", "line 1: must hold a label and its position"),
+        ("a,inf\n", "line 1: must hold a label and its position"),
     ],
 )
-def test_a_file_of_points_must_hold_points(folder, text, message):
+def test_a_file_of_positions_must_hold_positions(folder, text, message):
     (folder / "wrong.csv").write_text(text)
     with pytest.raises(ws.InvalidInputError, match=message):
-        read_points("wrong.csv")
+        read_positions("wrong.csv")
 
 
 @pytest.fixture
@@ -230,9 +226,10 @@ def test_learning_tries_the_tree_that_it_is_given(breeds):
     assert '"tree barycenter"' in (breeds / "log.jsonl").read_text()
 
 
-def test_learning_tries_the_points_that_it_is_given(folder, capsys):
+def test_learning_tries_the_line_that_it_is_given_and_keeps_it(folder, capsys):
     how = ["--truth", "truth.csv", "--out", "e", "--n-folds", "2", "--log", "log.jsonl"]
-    assert main(["fit", "a.csv", "b.csv", "--points", "points.csv", *how]) == 0
-    assert "[0.0, 2.0, 10.0]" in (folder / "log.jsonl").read_text()
+    assert main(["fit", "a.csv", "b.csv", "--target", "line.csv", *how]) == 0
+    assert '"line barycenter"' in (folder / "log.jsonl").read_text()
+    assert LearnedEnsemble.load("e").target.positions == (0, 2, 10)
     assert main(["fit", "a.csv", "b.csv", "--exact", *how]) == 2
     assert "--exact must go with --tree alone; got none" in capsys.readouterr().err

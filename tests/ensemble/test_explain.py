@@ -149,7 +149,7 @@ def test_shares_of_a_mean_are_how_much_the_label_follows_each_model(fusion, rule
 
 EXACT = (
     ws.LineBarycenter(1),
-    ws.LineBarycenter(2, points=(0, 1, 3, 4)),
+    ws.LineBarycenter(2, positions=(0, 1, 3, 4)),
     ws.TreeBarycenter((4, 4, 5, 5, 5, -1)),
 )
 

@@ -38,7 +38,8 @@ RULES = (
     ws.Barycenter(ws.Unbalanced(2.0, epsilon=0.3), n_top=3, max_sweeps=5, tolerance=None),
     ws.LineBarycenter(1),
     ws.LineBarycenter(2),
-    ws.LineBarycenter(2, points=(0, 1, 3, 3.5, 4, 9, 10)),
+    ws.LineBarycenter(2, positions=(0, 1, 3, 3.5, 4, 9, 10)),
+    ws.LineBarycenter(2, positions=(3, 0, 1, 9, 4, 3.5, 10)),
     ws.TreeBarycenter((7, 7, 8, 8, 9, 9, 9, 9, 9, -1)),
 )
 

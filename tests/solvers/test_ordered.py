@@ -165,9 +165,14 @@ def test_the_entropic_barycenter_comes_near_as_epsilon_falls(power):
 
 # -- laws --------------------------------------------------------------------------------
 
-LINES = (ws.LineBarycenter(1), ws.LineBarycenter(2), ws.LineBarycenter(2, points=(0, 1, 3, 4, 8)))
+LINES = (
+    ws.LineBarycenter(1),
+    ws.LineBarycenter(2),
+    ws.LineBarycenter(2, positions=(0, 1, 3, 4, 8)),
+)
+MIXED = tuple(ws.LineBarycenter(power, positions=(3, 0, 8, 1, 4)) for power in (1, 2))
 STAR = ws.TreeBarycenter((5, 5, 6, 6, 7, 7, 7, -1))
-EXACT = (*LINES, STAR)
+EXACT = (*LINES, *MIXED, STAR)
 
 
 @pytest.mark.parametrize("rule", EXACT, ids=str)
@@ -271,6 +276,17 @@ def test_scores_of_other_mass_are_divided_by_it_and_the_mean_mass_comes_back(rul
     assert nobody.statuses.tolist() == [ws.Status.CONVERGED]
 
 
+@pytest.mark.parametrize("rule", MIXED, ids=str)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_positions_say_the_line_whatever_the_order_of_columns(rule, seed):
+    _, histograms, weights = draw(seed, 5)
+    order = np.argsort(rule.positions)
+    in_order = ws.LineBarycenter(rule.power, np.sort(rule.positions))
+    expected = fuse_one(in_order, histograms[:, order], weights)
+    np.testing.assert_allclose(fuse_one(rule, histograms, weights)[order], expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("rule", EXACT, ids=str)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
@@ -281,7 +297,9 @@ def test_a_coupling_joins_both_at_the_least_cost(rule, seed):
     assert coupling.min() >= 0
     np.testing.assert_allclose(coupling.sum(axis=1), model, atol=1e-12)
     np.testing.assert_allclose(coupling.sum(axis=0), other, atol=1e-12)
-    points = np.arange(5.0) if getattr(rule, "points", None) is None else np.array(rule.points)
+    points = (
+        np.arange(5.0) if getattr(rule, "positions", None) is None else np.array(rule.positions)
+    )
     steps = np.abs(points[:, None] - points)
     if rule is STAR:
         steps = tree_cost(rule.parents, None, 5)
@@ -399,4 +417,4 @@ def test_what_are_no_quantiles_is_refused(values, words):
     with pytest.raises(ws.InvalidInputError, match=words):
         ws.LineBarycenter(2).fuse_quantiles(values)
     with pytest.raises(ws.InvalidInputError, match="no labels"):
-        ws.LineBarycenter(2, points=(0, 1)).fuse_quantiles([[[1.0]]])
+        ws.LineBarycenter(2, positions=(0, 1)).fuse_quantiles([[[1.0]]])

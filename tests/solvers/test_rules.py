@@ -28,7 +28,7 @@ RULES = (
     ws.Single(1),
     ws.LineBarycenter(1),
     ws.LineBarycenter(2),
-    ws.LineBarycenter(2, points=(0, 1, 3)),
+    ws.LineBarycenter(2, positions=(0, 1, 3)),
     ws.TreeBarycenter((3, 3, 3, -1)),
     ws.TreeBarycenter((3, 3, 3, -1), lengths=(1, 1, 2, 0)),
 )
@@ -75,7 +75,7 @@ def test_a_rule_cannot_be_changed():
         (ws.Single(2), "model 2 alone"),
         (ws.LineBarycenter(1), "median on a line"),
         (ws.LineBarycenter(2), "mean of quantiles"),
-        (ws.LineBarycenter(2, points=(0, 1, 3)), "mean of quantiles, 3 points"),
+        (ws.LineBarycenter(2, positions=(0, 1, 3)), "mean of quantiles"),
         (ws.TreeBarycenter((2, 2, -1)), "median in a tree, 3 nodes"),
     ],
 )
@@ -104,8 +104,8 @@ def test_a_rule_prints_itself_in_words(rule, words):
         (lambda: ws.Single("forest").fuse([[1.0]]), "told by its place"),
         (lambda: ws.Single(1).fuse([[1.0]]), "`model` must be from 0 to 0"),
         (lambda: ws.LineBarycenter(3), "`power` must be 1 or 2"),
-        (lambda: ws.LineBarycenter(1, points=(0, 1)), "`points` must go with power 2"),
-        (lambda: ws.LineBarycenter(2, points=(0, 2, 1)), "must be finite and increase"),
+        (lambda: ws.LineBarycenter(1, positions=(0, 2, 0)), "`positions` must differ"),
+        (lambda: ws.LineBarycenter(2, positions=(0, np.inf)), "`positions` must be finite"),
         (lambda: ws.LineBarycenter(2, (0, 1)).fuse([[0.5, 0.2, 0.3]]), "each of the 3 target"),
         (
             lambda: ws.LineBarycenter(1).fuse(np.ones((2, 1, 2)) / 2, weights=[[0.5, 1], [0.5, 0]]),

@@ -11,7 +11,6 @@ import click
 
 from wassemble.cli.kernel_options import KernelChoice, choose_kernel, find_origins, kernel_options
 from wassemble.cli.options import (
-    PATH,
     ModelFiles,
     NumberOr,
     aliases_option,
@@ -122,21 +121,15 @@ fusion_options = stack(
         click.option(
             "--ordered",
             is_flag=True,
-            help="Labels have an order, that of --target or of --points, else that of numbers, if"
-            " all labels are, or that of the first file: take the exact barycenter on the line,"
-            " which needs no kernel to know what is near.",
+            help="Labels lie on a line, as --target says, else where numbers do, if all labels are,"
+            " or in the order of the first file: take the exact barycenter on the line, which needs"
+            " no kernel to know what is near.",
         ),
         click.option(
             "--power",
             type=click.IntRange(1, 2),
             help="With --ordered: 1 takes the median of the models' distribution functions, 2 the"
             " mean of their quantiles.  [default: 2]",
-        ),
-        click.option(
-            "--points",
-            type=PATH,
-            help="With --ordered: a table with the columns label and point, where each label lies"
-            " on the line; labels are taken in this order.  [default: equally far apart]",
         ),
         click.option(
             "--exact",
@@ -169,10 +162,11 @@ def read_fusion(
 
     as_they_are = ("samples", "allow_disjoint", "leftover", "unobserved", "hard_confidence")
     weights = None if values["weights"] == "accuracy" else read_weights(values["weights"])
-    points = _read_points(values)
+    if values["power"] is not None and not values["ordered"]:
+        fail("--power must go with --ordered; got none.", hint="leave it out")
     fusion = Fusion(
-        _read_line(values, points) if values["ordered"] else read_rule(values),
-        target=read_target(values, points),
+        _read_line(values) if values["ordered"] else read_rule(values),
+        target=read_target(values),
         weights=weights,
         kind=inputs.kind,
         **read_meanings(values["aliases"], values["others"], models, fold=values["fold"]),
@@ -189,38 +183,19 @@ def read_fusion(
     return fusion, chosen.doubts
 
 
-def read_target(values: dict[str, Any], points: dict[str, float] | None) -> LabelSpace | None:
+def read_target(values: dict[str, Any]) -> LabelSpace | None:
     """The labels of the consensus, if an option names them."""
-    from wassemble.labels import LabelSpace
-
-    if points is not None:
-        if values["target"] is not None:
-            fail("--points names the labels of the consensus; got --target beside it.")
-        return LabelSpace(points)
     if values["target"] is None and values["scales"]:
         fail("--scales must go with --target, grades from the lowest to the highest; got none.")
     return None if values["target"] is None else read_labels(values["target"])
 
 
-def _read_points(values: dict[str, Any]) -> dict[str, float] | None:
-    """Where labels lie on the line, from the first to the last."""
-    for name in ("power", "points"):
-        if values[name] is not None and not values["ordered"]:
-            fail(f"--{name} must go with --ordered; got none.", hint="leave it out")
-    if values["points"] is None:
-        return None
-    from wassemble.inputs import read_points
-
-    return read_points(values["points"])
-
-
-def _read_line(values: dict[str, Any], points: dict[str, float] | None) -> Rule:
+def _read_line(values: dict[str, Any]) -> Rule:
     """The exact barycenter on a line."""
     import wassemble as ws
 
     _refuse_sweeps(values, "ordered")
-    power = values["power"] or 2
-    return ws.LineBarycenter(power, None if power == 1 or points is None else [*points.values()])
+    return ws.LineBarycenter(values["power"] or 2)
 
 
 def _read_tree(values: dict[str, Any], models: Sequence[Any], fusion: Fusion) -> Fusion:

@@ -131,8 +131,9 @@ def _tell_inputs(
 )
 @click.option(
     "--metric",
-    help="What to optimise: accuracy, log_loss, brier_score, mAP or the name of a scikit-learn"
-    " scorer.  [default: accuracy, or mAP where samples have several labels]",
+    help="What to optimise: accuracy, log_loss, brier_score, rps or quadratic_kappa (where labels"
+    " lie on a line), mAP or the name of a scikit-learn scorer.  [default: accuracy, or mAP where"
+    " samples have several labels]",
 )
 @target_option
 @_groups
@@ -170,12 +171,6 @@ def _tell_inputs(
     help="With --tree: try the exact barycenter in the tree, in which every label must be a node,"
     " in place of a kernel. A label above those of --target counts for all that are below it.",
 )
-@click.option(
-    "--points",
-    type=PATH,
-    help="Table with the columns label and point, where each label of the consensus lies on a line:"
-    " try the exact barycenter of these points, too.",
-)
 @output_options
 def fit(
     inputs: ModelFiles,
@@ -195,7 +190,6 @@ def fit(
     others: tuple[str, ...],
     fold: bool,
     exact: bool,
-    points: Path | None,
     as_json: bool,
     quiet: bool,
     **values: Any,
@@ -223,15 +217,12 @@ def fit(
     wassemble predict ensemble new_a.csv new_b.csv new_c.npz --out fused.csv
     """
     from wassemble.ensemble.learning import learn_ensemble
-    from wassemble.inputs import read_points
-    from wassemble.solvers import LineBarycenter
 
     if values["confusion"] is not None:
         fail("kernels from mistakes are always tried; got --confusion.", hint="leave it out")
     models = inputs.read()
-    places = None if points is None else read_points(points)
-    goal = read_target(values | {"target": target}, places)
-    rules: list[Any] = [] if places is None else [LineBarycenter(2, [*places.values()])]
+    goal = read_target(values | {"target": target})
+    rules: list[Any] = []
     if exact:
         refuse_beside_tree(values)
         in_tree, kernel = read_tree(values["tree"], has_target=goal is not None)

@@ -169,8 +169,9 @@ gold_option = click.option(
 target_option = click.option(
     "--target",
     type=PATH,
-    help="Text file with the labels that the consensus is to have, one per line.  [default: every"
-    " label of the models and of the truth, if that is given]",
+    help="Text file with the labels that the consensus is to have, one per line; or a table with"
+    " the columns label and position, where each lies on a line.  [default: every label of the"
+    " models and of the truth, if that is given]",
 )
 
 output_options = stack(
@@ -254,23 +255,36 @@ def read_meanings(
 
 
 def read_labels(path: Path) -> LabelSpace:
-    """Label names: one a line, or those of a prediction file."""
-    from wassemble.inputs import open_predictions
+    """Label names: one a line, with their positions, or those of a prediction file."""
+    from wassemble.inputs import open_predictions, read_positions
     from wassemble.labels import LabelSpace
 
-    if path.suffix.lower() not in (".txt", ""):
+    if not path.exists():
+        fail(f"{path}: no such file.", hint="labels are named in a text file, one a line")
+    suffix = path.suffix.lower()
+    if suffix in (".txt", "", ".csv", ".tsv") and _tells_positions(path):
+        return read_positions(path)
+    if suffix not in (".txt", ""):
         with open_predictions(path) as file:
             return file.labels
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         fail(f"{path}: a list of labels must be UTF-8 text.")
-    except OSError as error:
-        fail(f"{path}: {(error.strerror or str(error)).lower()}.")
     names = [line.strip() for line in lines if line.strip()]
     if not names:
         fail(f"{path}: must name at least one label; got none.")
     return LabelSpace(names)
+
+
+def _tells_positions(path: Path) -> bool:
+    """Whether the first line has the titles label and position, and nothing else."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            titles = file.readline()
+    except OSError as error:
+        fail(f"{path}: {(error.strerror or str(error)).lower()}.")
+    return titles.replace(",", " ").casefold().split() == ["label", "position"]
 
 
 class _Argument(NamedTuple):

@@ -35,8 +35,8 @@ from wassemble.cli.places import Command
     "--target",
     type=PATH,
     help="Text file with all labels, one per line, from the lowest to the highest if they have an"
-    " order.  [default: labels of the file and of the truth, in the order of numbers or of the"
-    " file]",
+    " order; or a table with the columns label and position, where each lies on a line.  [default:"
+    " labels of the file and of the truth, where numbers lie or in the order of the file]",
 )
 @aliases_option
 @fold_option

@@ -82,8 +82,9 @@ class Fusion:
         or list with one per model, an array, or a function of ``(source, target)`` label
         spaces. A data frame is read by name, as `LabelledKernel` does. Without a kernel,
         labels go where their names go.
-    target : list of str, optional
-        The labels of the consensus; the union of the models' labels if not given.
+    target : list of str, or LabelSpace, optional
+        The labels of the consensus; the union of the models' labels if not given. A `LabelSpace`
+        may tell where they lie on a line.
     weights : dict of model name to weight, array, or pandas.Series by model name, optional
         On the simplex; uniform if not given. A data frame has weights per model (row) and
         target label (column), by name.
@@ -264,7 +265,8 @@ class Fusion:
         """
         spaces, kind = read_spaces(models, self.kind, by_row=self.by_row, normalize=self.normalize)
         plans = self._kept_plans
-        key = (spaces, kind)
+        # Spaces of the same names are equal.
+        key = (spaces, tuple(labels.positions for _, labels in spaces), kind)
         if key not in plans:
             self._check_order(models)
             while len(plans) >= _N_PLANS:
@@ -361,7 +363,7 @@ class Fusion:
         del entries["kernel"]
         return entries | {
             "rule": self.rule.to_dict(),
-            "target": None if self.target is None else list(self.target),
+            "target": None if self.target is None else LabelSpace(self.target).to_json(),
             "weights": _weights_to_json(self.weights),
             "aliases": [list(row) for row in self.aliases.rows],
         }
@@ -376,6 +378,8 @@ class Fusion:
         given = dict(entries)
         if "rule" in given and not isinstance(given["rule"], Rule):
             given["rule"] = Rule.from_dict(given["rule"])
+        if given.get("target") is not None:
+            given["target"] = LabelSpace.from_json(given["target"])
         if "weights" in given:
             given["weights"] = _weights_from_json(given["weights"])
         return Fusion(kernel=kernel, **given)

@@ -41,11 +41,11 @@ def fuse_hub(
 
 def _fuse_histograms(table: HubTable, power: int, given: np.ndarray) -> HubTable:
     """Categories one step apart; what lies between two numbers at the upper one."""
-    points = None
-    if table.sort == "cdf" and power == 2:
+    positions = None
+    if table.sort == "cdf":
         ends = table.levels
-        points = [*ends, ends[-1] + (ends[-1] - ends[-2] if len(ends) > 1 else 1.0)]
-    rule, histograms = LineBarycenter(power, points), table.to_histograms()
+        positions = [*ends, ends[-1] + (ends[-1] - ends[-2] if len(ends) > 1 else 1.0)]
+    rule, histograms = LineBarycenter(power, positions), table.to_histograms()
     votes = ~np.isnan(histograms[:, :, :1]) * given[:, None, None]
     sums = votes.sum(axis=0)
     votes = np.where(sums > 0, votes / np.where(sums > 0, sums, 1), 1 / len(votes))

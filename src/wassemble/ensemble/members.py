@@ -127,6 +127,7 @@ def make_members(
     target = cast("LabelSpace | None", fusion.target)
     if target is None:
         merged = merge_labels(models, aliases, others, fold=fold)
+        merged = merged.located(*(labels for _, labels in models))
         # Kernels that lead elsewhere say by it what the consensus is over.
         target = _find_kernel_target(each, merged)
         if target is merged and fusion.rule.label_order != "any":
@@ -150,7 +151,7 @@ def make_members(
         fused, groups = _merge_matched(matching)
         # What aliases say of a label is said of no other model.
         told = sorted((name, tuple(m.items())) for name, m in meanings.items())
-        key = (id(given), labels, tuple(told), other)
+        key = (id(given), labels, labels.positions, tuple(told), other)
         if key not in shared:
             shared[key] = _read_kernel(
                 given, model, matching, fused, groups, is_of_others=id(given) in serving
@@ -234,7 +235,7 @@ def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
         while name in names:  # it stands for several labels, one of which has its name
             name = f"any {name}"
         groups[place] = names.setdefault(name, len(names))
-    return LabelSpace(names), groups
+    return LabelSpace(names).located(labels), groups
 
 
 def _find_kernel_target(each: Sequence[Any], merged: LabelSpace) -> LabelSpace:
@@ -323,6 +324,7 @@ def _read_kernel(
                 f" model its own kernel, {option_or('{model: kernel}', kernel='MODEL=FILE')}",
             )
     if by_name:
+        target.located(target, labels)  # which refuses two positions of one name
         return _look_into(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
         kernel, made = _add_shared_rows(given, by_fused)
@@ -366,17 +368,18 @@ def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKe
     rest = [name for place, name in enumerate(fused) if place not in shared]
     if not rest:
         return kernel_of_matching(matching), None
-    made = given if isinstance(given, LabelledKernel) else given(LabelSpace(rest), target)
+    own = LabelSpace(rest).located(fused)
+    made = given if isinstance(given, LabelledKernel) else given(own, target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)
     kernel = made.align(rest, target)
     if not shared:
         return kernel, made
-    own = matching.to_sparse()[sorted(shared)]
+    rows = matching.to_sparse()[sorted(shared)]
     order = np.argsort([*(i for i in range(len(fused)) if i not in shared), *sorted(shared)])
     if kernel.is_sparse:
-        return SparseKernel(sp.vstack([kernel.to_sparse(), own], format="csr")[order]), made
-    return DenseKernel(np.vstack([np.asarray(kernel.to_dense()), own.toarray()])[order]), made
+        return SparseKernel(sp.vstack([kernel.to_sparse(), rows], format="csr")[order]), made
+    return DenseKernel(np.vstack([np.asarray(kernel.to_dense()), rows.toarray()])[order]), made
 
 
 def _leads(kernel: Kernel) -> np.ndarray:

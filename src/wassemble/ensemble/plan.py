@@ -76,8 +76,8 @@ class FusionPlan:
 
     def _read(self, fusion: Fusion) -> None:
         """What the fusion says, but for its kernel: those of the members are all that is used."""
-        self.rule = fusion.rule
-        self.placed_rule = fusion.rule.among_voters()
+        self.rule = fusion.rule.on_line(self.target.positions)
+        self.placed_rule = self.rule.among_voters()
         self.leftover = fusion.leftover
         self.unobserved = fusion.unobserved
         self.hard_confidence = fusion.hard_confidence

@@ -22,7 +22,7 @@ from wassemble.inputs.shipped.examples import (
 )
 from wassemble.inputs.words.embeddings import Embeddings, read_embeddings
 from wassemble.inputs.words.graphs import Edges, read_edges, read_synonyms
-from wassemble.inputs.words.points import read_points
+from wassemble.inputs.words.positions import read_positions
 
 __all__ = [
     "Aliases",
@@ -47,7 +47,7 @@ __all__ = [
     "read_aliases",
     "read_edges",
     "read_embeddings",
-    "read_points",
+    "read_positions",
     "read_predictions",
     "read_synonyms",
     "read_truth",

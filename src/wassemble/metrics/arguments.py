@@ -177,6 +177,17 @@ def read_cost(cost: Any, name: str = "cost", *, n_labels: int | None = None) -> 
     return matrix.astype(np.float64)
 
 
+def read_positions(positions: Any, n_labels: int) -> np.ndarray:
+    """Where labels lie on a line, as float64, checked."""
+    line = detached(as_float_array(positions, "positions")).astype(np.float64)
+    if line.shape != (n_labels,) or not np.isfinite(line).all():
+        fail(
+            f"`positions` must be a finite number for each of the {n_labels} labels; got"
+            f" {line.tolist()}."
+        )
+    return np.asarray(line)
+
+
 def read_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
     """How much each sample counts, for some of them more than 0."""
     weights = detached(as_float_array(sample_weight, "sample_weight"))

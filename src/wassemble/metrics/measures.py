@@ -4,8 +4,10 @@ One table has those that are known by name: to learn an ensemble by, to score fi
 compare rules.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -53,7 +55,8 @@ class Measure:
         What the truth must be: the place of the true label, (n_samples,); or 0, 1 and nan
         for each label, (n_samples, n_labels). None if any will do.
     is_ordered : bool
-        Whether it looks at the order of the labels.
+        Whether it looks at the order of the labels: then ``each`` and ``whole`` take their
+        ``positions``, too.
     many : callable or None
         ``many(scores, truth, counts)``: ``whole`` for many counts of the samples at once,
         where that is fast.
@@ -72,6 +75,14 @@ class Measure:
     task: Task | None = None
     is_ordered: bool = False
     many: _Many | None = None
+
+    def on_line(self, positions: Sequence[float] | None) -> Measure:
+        """The same of labels at these positions, if it looks at their order."""
+        if not self.is_ordered or positions is None:
+            return self
+        ways: tuple[Any, Any] = (self.each, self.whole)
+        each, whole = (way and partial(way, positions=positions) for way in ways)
+        return replace(self, each=each, whole=whole)
 
     def value(
         self, scores: np.ndarray, truth: np.ndarray, sample_weight: np.ndarray | None = None

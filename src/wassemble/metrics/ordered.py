@@ -11,6 +11,7 @@ from wassemble.metrics.arguments import (
     histograms_of,
     read_answers,
     read_cost,
+    read_positions,
     read_rows,
     read_table_and_truth,
     read_truth,
@@ -18,7 +19,9 @@ from wassemble.metrics.arguments import (
 )
 
 
-def ranked_probability_score(scores: Any, truth: Any, sample_weight: Any = None) -> float:
+def ranked_probability_score(
+    scores: Any, truth: Any, sample_weight: Any = None, *, positions: Any = None
+) -> float:
     """Mean squared difference of distribution functions, summed over gaps (Epstein 1969).
 
     The lower the better, 0 for certainty of the truth; a proper score.
@@ -26,26 +29,33 @@ def ranked_probability_score(scores: Any, truth: Any, sample_weight: Any = None)
     Parameters
     ----------
     scores : array of shape (n_samples, n_labels)
-        Columns in the order of the labels. Rows are divided by their sums; a row without an
-        answer is uniform.
+        Rows are divided by their sums; a row without an answer is uniform.
     truth : array of int, shape (n_samples,)
         Places of the true labels.
     sample_weight : array of shape (n_samples,), optional
+    positions : array of shape (n_labels,), optional
+        Where labels lie on a line: a gap counts by its width, relative to the mean width. Equally
+        far apart, in the order of the columns, if not given.
 
     Examples
     --------
     >>> ranked_probability_score([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]], [0, 2])  # 0.25 and 1.25
     0.75
+    >>> ranked_probability_score([[0.5, 0.5, 0.0]], [2], positions=[0, 1, 4])  # 0.5 / 4 + 1.5
+    1.625
     """
     table, truth = read_table_and_truth(scores, truth)
-    return weighted_mean(squared_distances(table, truth), sample_weight)
+    line = None if positions is None else read_positions(positions, table.shape[1])
+    return weighted_mean(squared_distances(table, truth, line), sample_weight)
 
 
-def squared_distances(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def squared_distances(scores: np.ndarray, truth: np.ndarray, positions: Any = None) -> np.ndarray:
     """The ranked probability score of each sample; nothing is checked."""
-    below = np.cumsum(histograms_of(scores), axis=1)[:, :-1]
-    gaps = below - (truth[:, None] <= np.arange(below.shape[1]))
-    return np.asarray(np.einsum("sg,sg->s", gaps, gaps))
+    order = np.arange(scores.shape[1]) if positions is None else np.argsort(positions)
+    widths = np.diff(order if positions is None else np.sort(positions))
+    below = np.cumsum(histograms_of(scores)[:, order], axis=1)[:, :-1]
+    apart = below - (np.argsort(order)[truth][:, None] <= np.arange(below.shape[1]))
+    return np.asarray(apart**2 @ (widths / widths.mean() if len(widths) else widths))
 
 
 def continuous_ranked_probability_score(
@@ -143,11 +153,13 @@ def interval_coverage(
     return weighted_mean(((low <= truth) & (truth <= high)).astype(np.float64), sample_weight)
 
 
-def quadratic_kappa(scores: Any, truth: Any, sample_weight: Any = None) -> float:
+def quadratic_kappa(
+    scores: Any, truth: Any, sample_weight: Any = None, *, positions: Any = None
+) -> float:
     """Cohen's kappa with quadratic weights: 1 for right answers, 0 for those of chance.
 
-    Squared distances between the places of answer and truth count (Cohen 1968). A sample without
-    an answer is as far off as can be.
+    Squared distances between answer and truth count (Cohen 1968). A sample without an answer is as
+    far off as can be.
 
     Parameters
     ----------
@@ -155,21 +167,26 @@ def quadratic_kappa(scores: Any, truth: Any, sample_weight: Any = None) -> float
         The answer is the label of the largest score; or the answers themselves.
     truth : array of int, shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
+    positions : array of shape (n_labels,), optional
+        Where labels lie on a line; one step apart, in their order, if not given.
 
     Examples
     --------
     >>> round(quadratic_kappa([0, 1, 2, 2], [0, 1, 2, 1]), 3)
     0.8
     """
-    answers, n_labels = read_answers(scores)
-    truth = read_truth(truth, len(answers), n_labels)
-    highest = max(int(truth.max()), int(answers.max())) if n_labels is None else n_labels - 1
-    answers = np.where(answers < 0, np.where(truth * 2 > highest, 0, highest), answers)
-    squares = (answers - truth).astype(np.float64) ** 2
-    means = [weighted_mean(each.astype(np.float64), sample_weight) for each in (answers, truth)]
+    places, n_labels = read_answers(scores, None if positions is None else len(positions))
+    truth = read_truth(truth, len(places), n_labels)
+    n_labels = n_labels or max(int(truth.max()), int(places.max())) + 1
+    line = read_positions(range(n_labels) if positions is None else positions, n_labels)
+    true = line[truth]
+    farthest = np.where(true * 2 > line.min() + line.max(), line.min(), line.max())
+    answers = np.where(places < 0, farthest, line[places])
+    squares = (answers - true) ** 2
+    means = [weighted_mean(each, sample_weight) for each in (answers, true)]
     spreads = [
         weighted_mean((each - mean) ** 2, sample_weight)
-        for each, mean in zip((answers, truth), means, strict=True)
+        for each, mean in zip((answers, true), means, strict=True)
     ]
     # The mean square of two that are drawn apart: both variances, and the squared distance.
     chance = sum(spreads) + (means[0] - means[1]) ** 2
@@ -185,7 +202,8 @@ def expected_cost(scores: Any, truth: Any, cost: Any, sample_weight: Any = None)
         Rows are divided by their sums; a row without an answer is uniform.
     truth : array of int, shape (n_samples,)
     cost : array of shape (n_labels, n_labels)
-        Cost of each label (column) for each true label (row), such as steps in a tree.
+        Cost of each label (column) for each true label (row), such as steps in a tree, or
+        `LabelSpace.distances`.
     sample_weight : array of shape (n_samples,), optional
 
     Examples

@@ -6,14 +6,16 @@ sum of |F - G| times the gaps, W2 squared the integral of the squared difference
 functions, the inverses of F and G.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
 from wassemble._arrays import Array, convert_like, is_torch_array, namespace, without_gradient
-from wassemble._checks import Constraints, as_float_array, check_fields, fail
+from wassemble._checks import Constraints, as_float_array, fail
 from wassemble.solvers.exact import (
     ExactBarycenter,
     are_equal,
@@ -34,25 +36,36 @@ def _check_power(value: Any, name: str) -> int:
     return int(value)
 
 
+def _check_positions(value: Any, name: str) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    positions = np.asarray(as_float_array(value, name), dtype=np.float64)
+    if positions.ndim != 1 or not np.isfinite(positions).all():
+        fail(f"`{name}` must be finite numbers, one for each label; got {value!r}.")
+    if len(np.unique(positions)) < len(positions):
+        fail(f"`{name}` must differ; got {positions.tolist()}.")
+    return tuple(positions.tolist())
+
+
 @final
 @dataclass(frozen=True)
 class LineBarycenter(ExactBarycenter):
     """Exact Wasserstein barycenter of labels on a line, such as grades: no epsilon, no sweeps.
 
-    The order of the target labels is that of the line. Power 1 takes the weighted median of the
-    models' distribution functions at each gap, halfway between both where two are medians; how
-    wide gaps are does not matter. Power 2 takes the weighted mean of their quantile functions,
-    whose mass may lie between two labels. It is shared by them in proportion to nearness, which
-    keeps both mass and mean: the distribution function at a gap is then the barycenter's mean
-    over that gap.
+    Labels with names lie where their `LabelSpace` says; without positions, in their order, one step
+    apart. Power 1 takes the weighted median of the models' distribution functions at each gap,
+    halfway between both where two are medians; how wide gaps are does not matter. Power 2 takes the
+    weighted mean of their quantile functions, whose mass may lie between two labels. It is shared
+    by them in proportion to nearness, which keeps both mass and mean: the distribution function at
+    a gap is then the barycenter's mean over that gap.
 
     Parameters
     ----------
     power : {1, 2}
         Mass that moves by d costs d ** power.
-    points : sequence of float, optional
-        For power 2: where each target label lies on the line, increasing. Equally spaced if not
-        given.
+    positions : sequence of float, optional
+        For arrays, whose labels have no names: where each target label lies on the line. One step
+        apart, in their order, if not given.
 
     Examples
     --------
@@ -67,45 +80,52 @@ class LineBarycenter(ExactBarycenter):
 
     key: ClassVar[str] = "line barycenter"
     label_order: ClassVar[Literal["line", "given", "any"]] = "line"
-    constraints: ClassVar[Constraints] = {"power": _check_power}
+    constraints: ClassVar[Constraints] = {"power": _check_power, "positions": _check_positions}
 
     power: int
-    points: Sequence[float] | None = None
+    positions: Sequence[float] | None = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.points is None:
-            return
-        points = np.asarray(self.points, dtype=np.float64)
-        if self.power == 1:
+    def on_line(self, positions: Sequence[float] | None) -> LineBarycenter:
+        if self.positions is not None:
             fail(
-                "`points` must go with power 2; got power 1, where labels have an order alone.",
-                hint="LineBarycenter(1) is the same for all points",
+                "labels with names must have their positions themselves; got some of the rule.",
+                hint=f"LineBarycenter({self.power}), and target=LabelSpace(names, positions=...)",
             )
-        if points.ndim != 1 or not np.isfinite(points).all() or not (np.diff(points) > 0).all():
-            fail(
-                f"`points` must be finite and increase from label to label; got {points.tolist()}.",
-                hint="sort the target labels by their points",
-            )
-        object.__setattr__(self, "points", tuple(points.tolist()))
+        return replace(self, positions=positions)
 
     def _check_labels(self, n_target: int) -> None:
-        if self.points is not None and len(self.points) != n_target:
+        if self.positions is not None and len(self.positions) != n_target:
             fail(
-                f"`points` must be one for each of the {n_target} target labels;"
-                f" got {len(self.points)}."
+                f"`positions` must be one for each of the {n_target} target labels;"
+                f" got {len(self.positions)}."
             )
 
+    def _order(self, n_target: int) -> np.ndarray:
+        """Places of the labels, from the first on the line to the last."""
+        return np.arange(n_target) if self.positions is None else np.argsort(self.positions)
+
+    def _gaps(self, n_target: int) -> np.ndarray:
+        """How far each label on the line is from the next."""
+        positions = np.arange(n_target) if self.positions is None else np.sort(self.positions)
+        return np.diff(positions)
+
     def _find(self, shares: Array, weights: Array) -> Array:
-        functions = distribution_functions(shares)
-        if self.power == 1 or shares.shape[-1] == 1:  # one label has no gaps
+        order = self._order(shares.shape[-1])
+        if _is_sorted(order):
+            return self._find_in_order(shares, weights)
+        fused = self._find_in_order(_take_columns(shares, order), weights)
+        return _take_columns(fused, np.argsort(order))
+
+    def _find_in_order(self, shares: Array, weights: Array) -> Array:
+        """The barycenter of histograms over labels in the order of the line."""
+        functions, gaps = distribution_functions(shares), self._gaps(shares.shape[-1])
+        if self.power == 1 or not len(gaps):
             fused = median_over_models(functions, weights)
-        elif self.points is None and are_equal(weights):
+        elif are_equal(weights) and np.ptp(gaps) <= _ROUNDING * gaps[0]:
             fused = _mean_quantiles_alike(functions)
         else:
-            points = np.arange(shares.shape[-1]) if self.points is None else np.array(self.points)
             find = _mean_quantiles if has_numbers(functions) else _draw_mean_quantiles
-            fused = find(functions, weights, points - points[0])
+            fused = find(functions, weights, np.concatenate([[0.0], np.cumsum(gaps)]))
         xp = namespace(fused)
         edges = xp.zeros_like(shares[0, :, :1], dtype=fused.dtype)
         # Rounding can make a difference of equal numbers negative.
@@ -135,8 +155,8 @@ class LineBarycenter(ExactBarycenter):
         >>> LineBarycenter(2).fuse_quantiles([[[1.0, 2.0, 3.0]], [[3.0, 3.0, 9.0]]])
         array([[2. , 2.5, 6. ]])
         """
-        if self.points is not None:
-            fail("forecasts of a number have no labels; got `points` of labels.")
+        if self.positions is not None:
+            fail("forecasts of a number have no labels; got `positions` of labels.")
         values = np.asarray(as_float_array(quantiles, "quantiles"))
         answered = _find_forecasts(values)
         votes = check_weights(weights, len(values), 1)[:, None] * answered
@@ -148,20 +168,30 @@ class LineBarycenter(ExactBarycenter):
 
     def couple(self, model: np.ndarray, consensus: np.ndarray) -> np.ndarray:
         """The coupling that keeps the order of mass, which is optimal for both powers."""
-        ends = [np.minimum(np.cumsum(each), 1.0) for each in (model, consensus)]
+        order = self._order(len(model))
+        ends = [np.minimum(np.cumsum(each[order]), 1.0) for each in (model, consensus)]
         ends[0][-1] = ends[1][-1] = 1.0
         starts = [np.concatenate([[0.0], each[:-1]]) for each in ends]
         shared = np.minimum.outer(*ends) - np.maximum.outer(*starts)
-        return np.maximum(shared, 0)
+        back = np.argsort(order)
+        return np.maximum(shared, 0)[np.ix_(back, back)]
 
     def distances(self, models: np.ndarray, consensus: np.ndarray) -> np.ndarray:
-        gaps = 1.0 if self.points is None else np.diff(self.points)
-        apart = distribution_functions(models) - distribution_functions(consensus)
-        return np.asarray((np.abs(apart) * gaps).sum(axis=-1))
+        n_target = models.shape[-1]
+        order = self._order(n_target)
+        first, second = (distribution_functions(each[..., order]) for each in (models, consensus))
+        return np.asarray((np.abs(first - second) * self._gaps(n_target)).sum(axis=-1))
 
     def __str__(self) -> str:
-        words = {1: "median on a line", 2: "mean of quantiles"}[self.power]
-        return words if self.points is None else f"{words}, {len(self.points)} points"
+        return {1: "median on a line", 2: "mean of quantiles"}[self.power]
+
+
+def _is_sorted(order: np.ndarray) -> bool:
+    return bool((np.diff(order) > 0).all())
+
+
+def _take_columns(values: Array, places: np.ndarray) -> Array:
+    return namespace(values).take(values, convert_like(places, values), axis=-1)
 
 
 def _find_forecasts(quantiles: np.ndarray) -> np.ndarray:

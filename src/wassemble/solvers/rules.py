@@ -246,6 +246,10 @@ class Rule(ABC):
         """The rule of the models that vote, by their places among them."""
         return self
 
+    def on_line(self, positions: Sequence[float] | None) -> Rule:
+        """The rule of labels at these positions, if it looks at them; None: it is not known."""
+        return self
+
     def to_histograms(self, scores: Array, out: np.ndarray | None = None) -> Array:
         """The consensus of histograms, each row with mass 1; rows without mass stay without.
 

@@ -354,8 +354,8 @@ class Knowledge:
     offered : dict of name to list of arrays of shape (n_source, n_target)
         Kernels on offer.
     stacking : LogisticStacking or None
-    is_ordered : bool
-        Whether the target labels lie on a line, in their order.
+    positions : array of shape (n_target,), or None
+        Where the target labels lie on a line, if they do.
     """
 
     task: Task
@@ -368,7 +368,7 @@ class Knowledge:
     answer_likelihoods: list[np.ndarray]
     offered: dict[str, list[np.ndarray]]
     stacking: LogisticStacking | None
-    is_ordered: bool
+    positions: np.ndarray | None
 
     def look(self, sight: Sight, sees: Sequence[str]) -> Iterator[tuple[Feature, Array]]:
         """Every feature of the groups ``sees``, ``(n_rows, n_target)`` each."""
@@ -404,8 +404,9 @@ class Knowledge:
             "takes_largest": np.array(self.takes_largest),
             "reliability": self.reliability,
             "frequencies": self.frequencies,
-            "is_ordered": np.array(self.is_ordered),
         }
+        if self.positions is not None:
+            arrays["positions"] = self.positions
         for word in ("names", "likelihoods", "answer_likelihoods"):
             arrays |= {f"{word} {place}": each for place, each in enumerate(getattr(self, word))}
         for name, kernels in self.offered.items():
@@ -444,7 +445,7 @@ class Knowledge:
                 for name in offered
             },
             stacking,
-            bool(arrays["is_ordered"]),
+            arrays.get("positions"),
         )
 
 
@@ -544,10 +545,12 @@ class _Glance:
             yield f"{_BARYCENTERS[0]} through {name}", None, self._fuse(_BARYCENTERS[0], each)
 
     def order(self) -> _Seen:
-        if self._knowledge.is_ordered:
+        positions = self._knowledge.positions
+        if positions is not None:
             weights = self._weights(leftover=1.0)[..., :1]  # the same on all labels
             for rule in _LINES:
-                fused = rule.fuse(self._images, weights=weights, holds="scores").scores
+                located = rule.on_line(positions.tolist())
+                fused = located.fuse(self._images, weights=weights, holds="scores").scores
                 yield str(rule), None, _log_of(fused)
 
     def stacking(self) -> _Seen:

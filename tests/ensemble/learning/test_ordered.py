@@ -46,8 +46,9 @@ def test_the_mean_of_quantiles_is_found_where_it_is_right(task):
 def test_rules_on_offer_are_tried_beside_the_usual_ones(task):
     models, truth = task
     trial = read_trial(models, truth)
-    points = ws.LineBarycenter(2, (0, 1, 2, 3, 9))
-    rules = read_rules([points, lambda target: ws.TreeBarycenter([5] * 5 + [-1])], trial.target)
+    rules = read_rules(
+        [ws.LineBarycenter(2), lambda target: ws.TreeBarycenter([5] * 5 + [-1])], trial.target
+    )
     recipes = list_recipes(trial, {}, rules)
     assert {recipe.rule for recipe in set(recipes) - set(list_recipes(trial, {}))} == set(rules)
 
@@ -73,7 +74,7 @@ def test_labels_without_an_order_are_not_put_on_a_line(task):
 
 
 def _in_order(trial):
-    return replace(trial, is_ordered=True)
+    return replace(trial, target=trial.target.on_line())
 
 
 def test_a_stacked_consensus_sees_both_barycenters(task):
@@ -88,4 +89,4 @@ def test_a_stacked_consensus_sees_both_barycenters(task):
     assert {"median on a line", "mean of quantiles"} <= set(names)
     back = Rule.from_dict(plan.rule.to_dict(), plan.rule.arrays)
     assert isinstance(back, StackedConsensus)
-    assert back.knowledge.is_ordered
+    assert back.knowledge.positions.tolist() == [0, 1, 2, 3, 4]

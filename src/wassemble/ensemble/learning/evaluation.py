@@ -270,10 +270,11 @@ def read_held_out(
 
 def measure_of(learned: LearnedEnsemble, metric: Any = None) -> Measure:
     """The metric that was learned by, or the one given."""
+    positions = learned.target.positions
     if metric is not None:
-        return read_measure(metric, learned.task)
+        return read_measure(metric, learned.task).on_line(positions)
     try:
-        return read_measure(learned.metric, learned.task)
+        return read_measure(learned.metric, learned.task).on_line(positions)
     except InvalidInputError:
         fail(
             f"`metric` must be given again if it is a function; {learned.metric!r} was learned by.",
@@ -394,6 +395,7 @@ def score_predictions(
     measures = [read_measure(metric, trial.task) for metric in metrics or _USUAL[trial.task]]
     if target is None and any(measure.is_ordered for measure in measures):
         trial = trial.in_order()
+    measures = [measure.on_line(trial.target.positions) for measure in measures]
     if true := trial.strange_labels:
         said, remedy = tell_strangers(true, predictions.labels, repr(predictions.model))
         fail(said, hint=remedy)

@@ -393,17 +393,17 @@ def learn_ensemble(
     metric : str or callable, optional
         "accuracy" or "mAP" if not given; "log_loss", "brier_score", the name of a scikit-learn
         scorer, a scorer, or a function of ``(scores, truth)`` where higher is better. "rps" and
-        "quadratic_kappa" say that labels have an order, that of ``target``, of numbers, or of the
-        first model: then exact barycenters on a line are tried too, and a stacked consensus sees
-        them.
+        "quadratic_kappa" say that labels lie on a line: where their `LabelSpace` says, else in the
+        order of ``target``, where numbers lie, or in the order of the first model.
     kernels : dict of name to LabelledKernel or data frame, optional
         On offer; a value may also be a dict with one per model, or a function of
         ``(source, target)`` label spaces. Data frames are read by name.
     rules : sequence of rules, or of functions from the target labels to one
-        Tried beside the usual ones, such as ``LineBarycenter(2, points)``, or
-        ``lambda labels: tree_barycenter(labels, edges)``.
-    target : list of str, optional
-        Labels of the consensus; those of the models and the truth if not given.
+        Tried beside the usual ones, such as ``lambda labels: tree_barycenter(labels, edges)``.
+    target : list of str, or LabelSpace, optional
+        Labels of the consensus; those of the models and the truth if not given. Where they lie on
+        a line, by a `LabelSpace` with positions or by the metric, exact barycenters there are
+        tried too, and a stacked consensus sees them.
     aliases, other, fold, normalize
         What labels of models stand for, and whether rows are divided by their sums; see `Fusion`.
         The ensemble remembers it.
@@ -481,8 +481,8 @@ def learn_ensemble(
         normalize=normalize,
     )
     _refuse_one_label(trial)
-    if goal is None and _measure(trial, metric).is_ordered:
-        trial = trial.in_order()
+    if _measure(trial, metric).is_ordered:
+        trial = trial.in_order() if goal is None else replace(trial, target=goal.on_line())
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
     return learn_from(
@@ -515,7 +515,6 @@ def learn_from(
 ) -> LearnedEnsemble:
     """The ensemble of `learn_ensemble`, from models and truth that are read."""
     measure = _measure(trial, metric)
-    trial = replace(trial, is_ordered=measure.is_ordered)
     spaces = tuple((model.model, model.labels) for model in trial.models)
     offered = read_kernels({} if kernels is None else kernels, spaces, trial.target)
     n_folds = trial.usual_n_folds if n_folds is None else n_folds
@@ -550,7 +549,8 @@ def learn_from(
 
 
 def _measure(trial: Trial, metric: Any) -> Measure:
-    return read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
+    measure = read_measure(USUAL[trial.task] if metric is None else metric, trial.task)
+    return measure.on_line(trial.target.positions)
 
 
 def _refuse_one_label(trial: Trial) -> None:

@@ -49,8 +49,6 @@ class Trial:
         Labels that stand for every target label that a model does not declare.
     normalize : bool
         Whether rows were divided by their sums, as those of new samples then are.
-    is_ordered : bool
-        Whether the target labels are in an order that means something.
     """
 
     models: list[Predictions]
@@ -62,15 +60,19 @@ class Trial:
     aliases: Aliases = field(default_factory=Aliases)
     other: Mapping[str, str] = field(default_factory=dict)
     normalize: bool = False
-    is_ordered: bool = False
 
     def fusion(self, kernel: Any, **options: Any) -> Fusion:
         """A fusion of such models to the target labels."""
         same = ("target", "kind", "aliases", "other", "normalize")
         return Fusion(kernel=kernel, **{name: getattr(self, name) for name in same}, **options)
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the target labels lie on a line."""
+        return self.target.positions is not None
+
     def in_order(self) -> Trial:
-        """The same with target labels in the order of a line; multi-class."""
+        """The same with target labels on a line; multi-class."""
         first = self.models[0]
         own = merge_labels([(first.model, first.labels)], self.aliases, self.other)
         target = put_in_order(self.target, None if first.is_hard else own)
@@ -288,6 +290,7 @@ def read_trial(
         named = list_names(known)
         _refuse_places(truth, named, merge_labels(spaces, meanings, others))
         target = merge_labels(spaces, meanings, others, further=named)
+        target = target.located(*(labels for _, labels in spaces))
     if isinstance(known, Predictions):
         table = {str(s): row for s, row in zip(known.samples, known.scores, strict=True)}
         places = known.labels.match(target).places

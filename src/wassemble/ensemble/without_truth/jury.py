@@ -84,11 +84,11 @@ def hear_jury(
     ----------
     verdicts : iterable of Verdict
         `read_verdicts` reads them from a file.
-    scale : list of str, optional
-        Labels of the consensus, from the lowest to the highest. Without, they are those that
-        occur, in no order.
-    scales : dict of judge to list of str, optional
-        The grades of judges that have others, from the lowest to the highest; needs ``scale``.
+    scale : list of str, or LabelSpace, optional
+        Labels of the consensus, from the lowest to the highest, or where their positions say.
+        Without, they are those that occur, in no order.
+    scales : dict of judge to list of str, or LabelSpace, optional
+        The grades of judges that have others, likewise; needs ``scale``.
     gold : dict of item to label, optional
         What people found.
     caution : float
@@ -108,6 +108,8 @@ def hear_jury(
     if scales and scale is None:
         fail("`scales` must go with `scale`, the labels of the consensus; got none.")
     rows = [row for verdict in verdicts for row in _list_votes(verdict)]
+    if not rows:
+        fail("there must be verdicts; got none.")
     n_judges = len({judge for judge, *_ in rows})
     if n_judges < 3:
         fail(
@@ -119,7 +121,7 @@ def hear_jury(
     votes = Votes.of_table(judges, items, labels, shares=shares, target=target, scales=scales)
     known = Known(np.ones(votes.n_models), gold=None if gold is None else _read_gold(gold, votes))
     ranking = rank_votes(votes, known, caution=Number(at_least=0)(caution, "caution"))
-    return Jury(ranking, _measure_alpha(votes, is_ordered=scale is not None))
+    return Jury(ranking, _measure_alpha(votes))
 
 
 def read_verdicts(path: str | Path) -> Iterator[Verdict]:
@@ -206,7 +208,10 @@ def _read_gold(gold: Mapping[str, str], votes: Votes) -> np.ndarray:
     return np.array([-1 if label is None else places[label] for label in labels])
 
 
-def _measure_alpha(votes: Votes, *, is_ordered: bool) -> float:
+def _measure_alpha(votes: Votes) -> float:
     marked = mark_answers(votes)
     counts = np.stack([np.asarray(each.sum(axis=1)).ravel() for each in marked], axis=1)
-    return krippendorff_alpha(counts, is_ordered=is_ordered)
+    line = votes.target.positions
+    if line is None:
+        return krippendorff_alpha(counts)
+    return krippendorff_alpha(counts[:, np.argsort(line)], is_ordered=True)
