@@ -25,7 +25,7 @@ CROWDS = ("adult_content2", "bluebird", "rte", "trec_relevance", "dog", "web")
 FUNCTIONS = ("wrench_youtube", "wrench_sms", "wrench_trec", "wrench_semeval")
 TASKS = ("languages", "encodings", "part-of-speech", "digits")
 JUDGES = "llm_judges"
-GRADES = {"adult_content2": "GPRX", "web": "12345", JUDGES: "0123"}
+GRADES = {"adult_content2": ("G", "P", "R", "X"), "web": range(1, 6), JUDGES: range(4)}
 """Labels that have an order, from the lowest."""
 NAMES = (*CROWDS, *FUNCTIONS, JUDGES, *TASKS)
 
