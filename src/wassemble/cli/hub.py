@@ -119,5 +119,5 @@ def hub(
         told = f"{table.sort}: {len(table.tasks):,} tasks, {len(table.models)} models,"
         talk(f"{told} {len(table.ids)} values each", quiet=quiet)
     for each in learned:
-        told = ",".join(f"{model}={weight:.4f}" for model, weight in each.weights.items())
+        told = ",".join(f"{model}={weight:.8g}" for model, weight in each.weights.items())
         talk(f"weights on {each.date}, from {each.n_known:,} tasks: {told}", quiet=quiet)
