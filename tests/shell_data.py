@@ -109,13 +109,20 @@ def _write_grades(folder: Path) -> None:
     lines = "".join(f"{i},{1 + round(4 * each)}\n" for i, each in enumerate(truth.tolist()))
     (folder / "graded.csv").write_text(f"sample,label\n{lines}")
     (folder / "grades.txt").write_text("1\n2\n3\n4\n5\n")
-    (folder / "places.csv").write_text("label,point\n1,0\n2,1\n3,2\n4,4\n5,8\n")
+    (folder / "line.csv").write_text("label,position\n1,0\n2,1\n3,2\n4,4\n5,8\n")
 
 
 def _write_hub(folder: Path) -> None:
-    """A week of three teams for ten places, as the forecast hub has it, and what happened."""
-    asked = [f"2025-01-04,{h},{place:02d}" for place in range(1, 11) for h in range(4)]
-    oracle = ["reference_date,horizon,location,target,output_type,output_type_id,oracle_value"]
+    """Six weeks of three teams for ten places, as the forecast hub has it, and what happened."""
+    weeks = np.arange("2025-01-04", "2025-02-09", 7, dtype="datetime64[D]")
+    asked = {
+        f"{week},{h},{place:02d}": week + 7 * h
+        for week in weeks
+        for place in range(1, 11)
+        for h in range(4)
+    }
+    columns = "reference_date,horizon,location,target_end_date,target,output_type,output_type_id"
+    oracle = [f"{columns},oracle_value"]
     for sort, target in (("categorical", "trend"), ("quantiles", "admissions")):
         data = np.load(find_data(f"flusight/{sort}_2024-25.npz"))
         item = {
@@ -133,18 +140,17 @@ def _write_hub(folder: Path) -> None:
             place = folder / "model-output" / team
             place.mkdir(parents=True, exist_ok=True)
             rows = [
-                f"{each},{target},{kind},{name},{value:.6g}"
-                for each in asked
+                f"{each},{end},{target},{kind},{name},{value:.6g}"
+                for each, end in asked.items()
                 if each in item
                 for name, value in zip(ids, own[item[each]], strict=True)
             ]
-            header = "reference_date,horizon,location,target,output_type,output_type_id,value"
-            (place / f"{sort}.csv").write_text("\n".join([header, *rows]) + "\n")
-        for each in asked:
+            (place / f"{sort}.csv").write_text("\n".join([f"{columns},value", *rows]) + "\n")
+        for each, end in asked.items():
             if each in item:
                 known = data["truth"][item[each]]
                 told = (ids[known], 1) if kind == "pmf" else ("", known)
-                oracle.append(f"{each},{target},{kind},{told[0]},{told[1]}")
+                oracle.append(f"{each},{end},{target},{kind},{told[0]},{told[1]}")
         if kind == "pmf":
             (folder / "order.txt").write_text("\n".join(ids.tolist()) + "\n")
     (folder / "oracle.csv").write_text("\n".join(oracle) + "\n")

@@ -1,5 +1,8 @@
 """Label spaces: ordered sets of names, matched and never guessed."""
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -136,3 +139,45 @@ def test_folding_forgets_case_underscores_hyphens_and_spaces():
 def test_long_lists_are_counted():
     assert enumerate_names("abcdefgh") == "'a', 'b', 'c', 'd', 'e', 'f' and 2 more"
     assert "20" in repr(LabelSpace([str(i) for i in range(20)]))
+
+
+GRADES = LabelSpace(["low", "high", "middle"], positions=[0, 10, 4])
+
+
+def test_positions_are_kept_in_the_order_of_the_names():
+    assert GRADES.positions == (0, 10, 4)
+    assert LabelSpace(GRADES) is GRADES
+    assert LabelSpace(GRADES, positions=[1, 2, 3]).positions == (1, 2, 3)
+    assert pickle.loads(pickle.dumps(GRADES)).positions == GRADES.positions
+    assert LabelSpace.from_json(json.loads(json.dumps(GRADES.to_json()))).positions == (0, 10, 4)
+    assert LabelSpace.from_json(["low", "high"]).positions is None
+    assert LabelSpace(["low", "high"]).on_line().positions == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("positions", "words"),
+    [
+        ([0, 1], "one for each of the 3 labels; got 2"),
+        ([0, 1, 0], "must differ; got 0 for 'low' and 'middle'"),
+        ([0, 1, np.nan], "must be finite; got nan for 'middle'"),
+        ([0, 1, "up"], "must be numbers"),
+        (3, "must be numbers"),
+    ],
+)
+def test_positions_are_finite_and_distinct(positions, words):
+    with pytest.raises(InvalidInputError, match=words):
+        LabelSpace(["low", "high", "middle"], positions=positions)
+
+
+def test_a_union_lies_on_the_line_if_all_of_its_labels_do():
+    more = LabelSpace(["top", "high"], positions=[12, 10])
+    assert LabelSpace.union(GRADES, more).positions == (0, 10, 4, 12)
+    assert LabelSpace.union(["high", "low"], GRADES).positions == (10, 0, 4)
+    assert LabelSpace.union(GRADES, ["unknown"]).positions is None
+    # Two names of one grade, perhaps.
+    assert LabelSpace.union(GRADES, LabelSpace(["bad"], positions=[0])).positions is None
+
+
+def test_label_sets_must_agree_about_positions():
+    with pytest.raises(InvalidInputError, match="where 'high' lies on the line; got 10 and 1"):
+        LabelSpace.union(GRADES, LabelSpace(["high"], positions=[1]))

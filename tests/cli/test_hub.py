@@ -9,9 +9,9 @@ import pytest
 
 import wassemble as ws
 from wassemble.cli import main
-from wassemble.ensemble.hub import fuse_hub, score_hub
+from wassemble.ensemble.hub import fuse_hub, learn_hub, score_hub
 from wassemble.errors import InputWarning
-from wassemble.inputs.hub import read_hub, read_oracle
+from wassemble.inputs.hub import HubTable, read_hub, read_oracle
 
 CATEGORIES = ["decrease", "stable", "increase"]
 LEVELS = ["0.025", "0.5", "0.975"]
@@ -255,3 +255,75 @@ def test_a_model_without_all_levels_is_left_out_with_a_word(hub, tmp_path):
     ):
         quantiles, _ = read_hub(".")
     assert np.isnan(quantiles.values[1]).all()
+
+
+WEEKS = [f"2025-01-{day:02d}" for day in (4, 11, 18, 25)] + ["2025-02-01", "2025-02-08"]
+
+
+def draw_weeks(rng, *, sort="pmf"):
+    """Six weeks of four tasks, each known a week later; the first model is the best by far."""
+    tasks = [(week, end, place) for week, end in zip(WEEKS, WEEKS, strict=True) for place in "pqrs"]
+    truth = rng.integers(3, size=len(tasks))
+    sure = 0.8 * np.eye(3)[truth] + 0.2 / 3
+    values = np.stack([sure, *rng.dirichlet(np.ones(3), (2, len(tasks)))])
+    ids = tuple(CATEGORIES)
+    if sort == "quantile":
+        ids, truth = tuple(LEVELS), truth.astype(float)
+        values = np.sort(rng.normal(scale=[[[0.1]], [[3]], [[3]]], size=values.shape), axis=2)
+        values += truth[:, None]
+    columns = ("reference_date", "target_end_date", "location")
+    return HubTable(sort, columns, tasks, ids, ("a", "b", "c"), values), truth
+
+
+@pytest.mark.parametrize("sort", ["pmf", "quantile"])
+def test_models_that_were_right_count_more(rng, sort):
+    table, truth = draw_weeks(rng, sort=sort)
+    learned = learn_hub(table, truth)
+    assert learned.date == WEEKS[-1]
+    assert learned.n_known == 20
+    assert learned.power > 0
+    assert learned.weights["a"] > 0.6
+    alike = fuse_hub(table)
+    losses = [
+        next(each.loss for each in score_hub(table, fused, truth) if each.model == "consensus")
+        for fused in (learned.consensus, alike)
+    ]
+    assert losses[0] < losses[1]
+    # Nothing is known before the first week.
+    np.testing.assert_allclose(learned.consensus.values[0, :4], alike.values[0, :4])
+
+
+@pytest.mark.parametrize("sort", ["pmf", "quantile"])
+@pytest.mark.parametrize("week", range(len(WEEKS)))
+def test_a_consensus_knows_nothing_of_its_own_week_or_later(rng, sort, week):
+    table, truth = draw_weeks(rng, sort=sort)
+    before = learn_hub(table, truth).consensus.values[0, : 4 * week + 4]
+    later, values = truth.copy(), table.values.copy()
+    later[4 * week :] = 2 - later[4 * week :]
+    values[:, 4 * week + 4 :] = values[::-1, 4 * week + 4 :]
+    changed = HubTable(sort, table.columns, table.tasks, table.ids, table.models, values)
+    after = learn_hub(changed, later).consensus.values[0, : 4 * week + 4]
+    np.testing.assert_array_equal(before, after)
+
+
+def test_a_model_that_is_new_counts_as_the_mean(rng):
+    table, truth = draw_weeks(rng)
+    table.values[2, :-4] = np.nan
+    learned = learn_hub(table, truth)
+    assert learned.weights["b"] < learned.weights["c"] < learned.weights["a"]
+    table.values[1, -4:] = np.nan  # and one that is gone has no weight
+    assert set(learn_hub(table, truth).weights) == {"a", "c"}
+
+
+def test_weights_are_learned_on_the_command_line(hub, capsys):
+    assert main(["hub", ".", "--learn"]) == 2
+    assert "--learn must go with --oracle" in capsys.readouterr().err
+    assert main(["hub", ".", "--learn", "--oracle", "oracle.csv"]) == 2
+    assert "must have a column target_end_date or target_date" in capsys.readouterr().err
+    for path in Path("model-output").glob("*/*.csv"):
+        lines = path.read_text().splitlines()
+        rows = [f"{lines[0]},target_end_date", *(f"{line},2025-01-04" for line in lines[1:])]
+        path.write_text("\n".join(rows) + "\n")
+    assert main(["hub", ".", "--learn", "--oracle", "oracle.csv", "--order", "order.txt"]) == 0
+    said = capsys.readouterr().err
+    assert "weights on 2025-01-04, from 0 tasks: a-one=0.33333333,b-two=0.33333333," in said

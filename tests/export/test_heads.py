@@ -38,8 +38,6 @@ RULES = (
     ws.Barycenter(ws.Unbalanced(2.0, epsilon=0.3), n_top=3, max_sweeps=5, tolerance=None),
     ws.LineBarycenter(1),
     ws.LineBarycenter(2),
-    ws.LineBarycenter(2, positions=(0, 1, 3, 3.5, 4, 9, 10)),
-    ws.LineBarycenter(2, positions=(3, 0, 1, 9, 4, 3.5, 10)),
     ws.TreeBarycenter((7, 7, 8, 8, 9, 9, 9, 9, 9, -1)),
 )
 
@@ -92,6 +90,13 @@ def test_a_head_knows_labels_by_name_and_what_was_not_reported(rule, kind, tmp_p
     aliases, target = {"label 5": "label 4"}, [*NAMES[:5], NAMES[6], "another"]
     fusion = ws.Fusion(rule, target=target, kind=kind, aliases=aliases)
     check(fusion, spaces(differ=True), tmp_path, gaps=True)
+
+
+@pytest.mark.parametrize("positions", [(0, 1, 3, 3.5, 4, 9, 10), (3, 0, 1, 9, 4, 3.5, 10)])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_head_knows_where_labels_lie(power, positions, tmp_path):
+    target = LabelSpace(NAMES, positions=positions)
+    check(ws.Fusion(ws.LineBarycenter(power), target=target, kind="multiclass"), spaces(), tmp_path)
 
 
 @pytest.mark.parametrize("unobserved", ["spread", "renormalize", "drop"])

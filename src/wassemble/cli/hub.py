@@ -10,6 +10,7 @@ from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.fusion_options import read_weights
 from wassemble.cli.options import PATH, output_options, read_labels
 from wassemble.cli.places import Command, Output
+from wassemble.errors import fail
 
 
 @click.command(cls=Command, short_help="Fuse the forecasts of a hub, and score them.")
@@ -44,6 +45,13 @@ from wassemble.cli.places import Command, Output
     " model and the consensus are scored: rps of categories and distribution functions, wis and"
     " coverage of quantiles.",
 )
+@click.option(
+    "--learn",
+    is_flag=True,
+    help="With --oracle: weigh models, at every date, by forecasts whose outcome was known before"
+    " that date. What is asked must have the columns reference_date (or origin_date, forecast_date)"
+    " and target_end_date (or target_date).",
+)
 @output_options
 def hub(
     folder: Path,
@@ -52,6 +60,7 @@ def hub(
     order: Path | None,
     weights: str | None,
     oracle: Path | None,
+    learn: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -64,10 +73,11 @@ def hub(
     \b
     wassemble hub model-output --order order.txt --out consensus.csv
     wassemble hub model-output --order order.txt --oracle oracle.csv
+    wassemble hub model-output --oracle oracle.csv --learn --out consensus.csv
     """
     from dataclasses import asdict
 
-    from wassemble.ensemble.hub import fuse_hub, score_hub
+    from wassemble.ensemble.hub import fuse_hub, learn_hub, score_hub
     from wassemble.inputs.hub import read_hub, read_oracle, write_hub
 
     names = None if order is None else read_labels(order)
@@ -75,14 +85,19 @@ def hub(
         table.in_order(names) if names is not None and table.sort == "pmf" else table
         for table in read_hub(folder)
     ]
+    if learn and (oracle is None or weights is not None):
+        fail("--learn must go with --oracle, what happened, and without --weights.")
     given = read_weights(weights)
-    fused = [fuse_hub(table, power=power, weights=given) for table in tables]
+    truth = [] if oracle is None else [read_oracle(oracle, table) for table in tables]
+    learned = []
+    if learn:
+        learned = [learn_hub(t, y, power=power) for t, y in zip(tables, truth, strict=True)]
+    fused = [each.consensus for each in learned] or [
+        fuse_hub(table, power=power, weights=given) for table in tables
+    ]
     if out is not None:
         write_hub(out, fused)
-    scores = []
-    if oracle is not None:
-        pairs = zip(tables, fused, strict=True)
-        scores = [s for t, c in pairs for s in score_hub(t, c, read_oracle(oracle, t))]
+    scores = [s for t, c, y in zip(tables, fused, truth, strict=False) for s in score_hub(t, c, y)]
     if as_json:
         print_json([asdict(each) for each in scores])
     elif scores:
@@ -103,3 +118,6 @@ def hub(
     for table in tables:
         told = f"{table.sort}: {len(table.tasks):,} tasks, {len(table.models)} models,"
         talk(f"{told} {len(table.ids)} values each", quiet=quiet)
+    for each in learned:
+        told = ",".join(f"{model}={weight:.8g}" for model, weight in each.weights.items())
+        talk(f"weights on {each.date}, from {each.n_known:,} tasks: {told}", quiet=quiet)

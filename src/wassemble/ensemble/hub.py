@@ -12,6 +12,10 @@ from wassemble.metrics.ordered import interval_coverage, interval_scores, square
 from wassemble.solvers import LineBarycenter
 
 CONSENSUS = "consensus"
+# Powers to which the skill of models is raised; 0 is equal weights.
+_POWERS = (0, 1, 2, 4, 8, 16)
+_MADE = ("reference_date", "origin_date", "forecast_date")
+_ENDS = ("target_end_date", "target_date")
 
 
 def fuse_hub(
@@ -52,6 +56,122 @@ def _fuse_histograms(table: HubTable, power: int, given: np.ndarray) -> HubTable
     fused = rule.fuse(np.nan_to_num(histograms), weights=votes, holds="scores").scores
     shares = np.where(sums > 0, np.asarray(rule.to_histograms(fused)), np.nan)
     return table.with_histograms(CONSENSUS, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedHub:
+    """A consensus whose weights are, at every date, those of what was known before."""
+
+    consensus: HubTable
+    date: str  # the last one
+    n_known: int  # tasks whose outcome was known by then
+    power: int  # to which skill is raised
+    weights: Mapping[str, float]  # of the models that have forecasts of that date
+
+
+def learn_hub(table: HubTable, truth: np.ndarray, *, power: int = 2) -> LearnedHub:
+    """Weights by skill, and the consensus of each date by what was known before that date.
+
+    The skill of a model is how much less it loses than the consensus with equal weights, on the
+    same tasks; a model that is new is thought as good as that. To which power skill is raised is
+    told by the dates before, too: equal weights stay unless they are worse by more than a standard
+    error, paired by date.
+
+    Parameters
+    ----------
+    table : HubTable
+        What is asked must have the date of the forecast, and that of the outcome, which is known
+        to forecasts of later dates alone.
+    truth : array of shape (n_tasks,)
+        As `read_oracle` gives it.
+    power : {1, 2}
+        As in `LineBarycenter`.
+    """
+    made, ends = (_read_dates(table, names) for names in (_MADE, _ENDS))
+    is_told = truth >= 0 if table.has_histograms else np.isfinite(truth)
+    ways = {way: np.full(table.values.shape[1:], np.nan) for way in _POWERS}
+    consensus = np.full_like(ways[0], np.nan)
+    answered = ~np.isnan(table.values).all(axis=(0, 2))
+    if not answered.any():
+        fail("there must be a forecast to learn from; got none.")
+    for date in np.unique(made[answered]):
+        now, known = made == date, (ends < date) & is_told
+        # All that follows sees of the truth is what was known.
+        past = _Past(table.take(known), truth[known], made[known])
+        asked = table.take(now).of_those_who_answered()
+        weights = {way: past.weights(asked.models, ways[0][known], way) for way in _POWERS}
+        for way, fused in ways.items():
+            fused[now] = fuse_hub(asked, power=power, weights=weights[way]).values[0]
+        best = past.choose({way: fused[known] for way, fused in ways.items()})
+        consensus[now] = ways[best][now]
+    fused_table = replace(table, models=(CONSENSUS,), values=consensus[None])
+    return LearnedHub(fused_table, str(date), int(known.sum()), best, weights[best])
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """Tasks whose outcome is known."""
+
+    table: HubTable
+    truth: np.ndarray
+    made: np.ndarray
+
+    def weights(self, models: Sequence[str], usual: np.ndarray, power: int) -> dict[str, float]:
+        """A weight per model, by its losses beside those of the ``usual`` consensus."""
+        reference = _losses_or_nan(self.table, usual, self.truth)
+        # As many tasks as are asked at a date, on which a model that is new is as good.
+        n_dates = max(len(np.unique(self.made)), 1)
+        before = float(np.nansum(reference)) / n_dates or 1.0
+        skill = {}
+        for model in models:
+            own = np.full(len(self.truth), np.nan)
+            if model in self.table.models:
+                values = self.table.values[self.table.models.index(model)]
+                own = _losses_or_nan(self.table, values, self.truth)
+            both = ~np.isnan(own) & ~np.isnan(reference)
+            skill[model] = (reference[both].sum() + before) / (own[both].sum() + before)
+        total = sum(each**power for each in skill.values())
+        return {model: each**power / total for model, each in skill.items()}
+
+    def choose(self, ways: Mapping[int, np.ndarray]) -> int:
+        """The first power that is within a standard error of the best, paired by date."""
+        losses = [_losses_or_nan(self.table, each, self.truth) for each in ways.values()]
+        _, date = np.unique(self.made, return_inverse=True)
+        n_dates = int(date.max(initial=-1)) + 1
+        if n_dates < 2:
+            return next(iter(ways))
+        counts = np.bincount(date)
+        by_date = np.array([np.bincount(date, np.nan_to_num(own)) / counts for own in losses])
+        apart = by_date - by_date[by_date.mean(axis=1).argmin()]
+        error = apart.std(axis=1, ddof=1) / np.sqrt(n_dates)
+        return list(ways)[int(np.argmax(apart.mean(axis=1) <= error))]
+
+
+def _read_dates(table: HubTable, names: Sequence[str]) -> np.ndarray:
+    """The date of each task, in the first of these columns that there is."""
+    found = next((name for name in names if name in table.columns), None)
+    if found is None:
+        fail(
+            f"what is asked must have a column {' or '.join(names)}, to tell what was known when;"
+            f" got {enumerate_names(table.columns)}."
+        )
+    place = table.columns.index(found)
+    dates = []
+    for task in table.tasks:
+        try:
+            dates.append(np.datetime64(task[place], "D"))
+        except ValueError:
+            fail(f"{found} must be a date, such as 2025-01-31; got {task[place]!r}.")
+    return np.array(dates)
+
+
+def _losses_or_nan(table: HubTable, values: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The loss of each task; nan where there is no answer."""
+    losses = np.full(len(truth), np.nan)
+    there = ~np.isnan(values).any(axis=1)
+    if there.any():
+        losses[there] = _losses(table, values[there], truth[there])
+    return losses
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,19 @@ class HubTable:
             for model, values in zip(self.models, self.values, strict=True)
         ]
 
+    def take(self, rows: np.ndarray) -> "HubTable":
+        """Some of the tasks, as a mask."""
+        tasks = [task for task, is_taken in zip(self.tasks, rows, strict=True) if is_taken]
+        return replace(self, tasks=tasks, values=self.values[:, rows])
+
+    def of_those_who_answered(self) -> "HubTable":
+        """The same without models that answered nothing."""
+        there = ~np.isnan(self.values).all(axis=(1, 2))
+        models = tuple(
+            model for model, answered in zip(self.models, there, strict=True) if answered
+        )
+        return replace(self, models=models, values=self.values[there])
+
     def in_order(self, order: Sequence[str]) -> "HubTable":
         """The same with categories in this order."""
         if set(order) != set(self.ids):

@@ -175,9 +175,10 @@ def quadratic_kappa(
     >>> round(quadratic_kappa([0, 1, 2, 2], [0, 1, 2, 1]), 3)
     0.8
     """
-    places, n_labels = read_answers(scores, None if positions is None else len(positions))
+    places, n_labels = read_answers(scores)
     truth = read_truth(truth, len(places), n_labels)
-    n_labels = n_labels or max(int(truth.max()), int(places.max())) + 1
+    n_known = 0 if positions is None else len(positions)
+    n_labels = n_labels or max(int(truth.max()) + 1, int(places.max()) + 1, n_known)
     line = read_positions(range(n_labels) if positions is None else positions, n_labels)
     true = line[truth]
     farthest = np.where(true * 2 > line.min() + line.max(), line.min(), line.max())

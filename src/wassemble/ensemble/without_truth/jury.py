@@ -108,8 +108,6 @@ def hear_jury(
     if scales and scale is None:
         fail("`scales` must go with `scale`, the labels of the consensus; got none.")
     rows = [row for verdict in verdicts for row in _list_votes(verdict)]
-    if not rows:
-        fail("there must be verdicts; got none.")
     n_judges = len({judge for judge, *_ in rows})
     if n_judges < 3:
         fail(
@@ -141,6 +139,8 @@ def read_verdicts(path: str | Path) -> Iterator[Verdict]:
         for number, entries in enumerate(readers[suffix](text, path, suffix), start=1):
             names = _find_columns(entries, path) if names is None else names
             yield _read_verdict(entries, names, f"{path}, verdict {number}")
+        if names is None:
+            fail(f"{path}: must hold verdicts, one a line; the file has none.")
 
 
 def _read_json(text: Any, path: Path, suffix: str) -> Iterator[dict[str, Any]]:
