@@ -156,6 +156,13 @@ def test_the_list_as_csv_is_what_is_filtered(case):
     assert list_as_csv(case, View(search="nothing")) == "sample,text,truth,disagreement\n"
 
 
+def test_the_list_as_csv_has_labels_and_names():
+    case = make_case(models(), truth=TRUTH, names={"cat": "house cat"})
+    lines = list_as_csv(case, View(about="cat")).splitlines()
+    assert lines[0].startswith("sample,text,truth,truth name,consensus,consensus name,")
+    assert all(",cat,house cat," in line for line in lines[1:])
+
+
 def test_label_sets_that_are_cut_are_judged_sample_by_sample():
     names = [f"w{i}" for i in range(1200)]
     vectors = Embeddings(names, np.random.default_rng(3).normal(size=(1200, 8)))

@@ -261,7 +261,7 @@ def _sort_key(case: Case, judgement: Judgement, view: View) -> Callable[[int, in
     table = case.table
 
     def answer_of(rule: Judged) -> Callable[[int, int], Any]:
-        return lambda row, at: name_answer(case, int(rule.answers[at]))
+        return lambda row, at: table.name(label_at(case, int(rule.answers[at])))
 
     consensus = judgement.rule("consensus")
     keys: dict[str, Callable[[int, int], Any]] = {
@@ -275,9 +275,9 @@ def _sort_key(case: Case, judgement: Judgement, view: View) -> Callable[[int, in
     return keys.get(view.sort)
 
 
-def name_answer(case: Case, place: int) -> str:
-    """What people call the label at a place of the target; empty for no answer."""
-    return "" if place < 0 else case.table.name(case.target[place])
+def label_at(case: Case, place: int) -> str:
+    """The label at a place of the target; empty for no answer."""
+    return "" if place < 0 else case.target[place]
 
 
 # -- two rules -------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Confusion:
     second_alone: int
     neither: int
     n_same: int
-    pairs: list[tuple[str, str, int]]  # answers that differ, the most frequent first
+    pairs: list[tuple[str, str, int]]  # labels that differ, the most frequent first
 
 
 def confuse(case: Case, judgement: Judgement, first: str, second: str, n_pairs: int) -> Confusion:
@@ -311,7 +311,6 @@ def confuse(case: Case, judgement: Judgement, first: str, second: str, n_pairs: 
         neither=int((known & ~one.right & ~two.right).sum()),
         n_same=len(judgement.rows) - len(differ),
         pairs=[
-            (name_answer(case, a), name_answer(case, b), n)
-            for (a, b), n in counts.most_common(n_pairs)
+            (label_at(case, a), label_at(case, b), n) for (a, b), n in counts.most_common(n_pairs)
         ],
     )

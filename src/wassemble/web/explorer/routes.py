@@ -40,6 +40,7 @@ KERNELS = {
 }
 _PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp", ".gif": "gif"}
 # What files are usually called.
+_NAMES_NAME = re.compile(r"(^|[^a-z])names([^a-z]|$)", re.IGNORECASE)
 _TRUTH_NAME = re.compile(r"truth|gold|true|label", re.IGNORECASE)
 
 _View = Annotated[View, Query()]
@@ -154,7 +155,9 @@ def _add_files(router: APIRouter, settings: Settings, uploads: Uploads) -> None:
 
 
 def _add(view: View, reference: str, name: str) -> View:
-    """A view with one more file: a model's, the truth, or what a kernel is made from."""
+    """A view with one more file: a model's, names, the truth, or what a kernel is made from."""
+    if _NAMES_NAME.search(name) and not view.names:
+        return view.but(names=reference)
     if _TRUTH_NAME.search(name) and not view.truth:
         return view.but(truth=reference)
     if not name.lower().endswith(ENDS):
@@ -253,6 +256,7 @@ def _render_open(
         files=list_files(settings.folder, ENDS),
         kernel_files=list_files(settings.folder, KERNEL_ENDS),
         kernels=KERNELS,
+        usual_names=settings.names.name if settings.names else "",
         folder=settings.folder.name,
         view=view,
         cards=cards,
