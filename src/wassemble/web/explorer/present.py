@@ -42,6 +42,7 @@ _N_BARS = 7
 _N_PER_PAGE = 25
 _N_PAIRS = 8
 _N_CHOICES = 400
+_N_IN_BIN = 5
 _RIBBON = 100.0  # width of the ribbons, in units of their drawing
 Shown = dict[str, Any]
 
@@ -396,7 +397,9 @@ def present_board(case: Case, view: View) -> Shown:
         "n_judged": n_judged,
         "n_known": n_known,
         "n_sweeps": N_SWEEPS,
+        "calibration": [_reliability(rule) for rule in judgement.rules if rule.bins],
         "counts": _count_filters(judgement),
+        "disputes": _list_disputes(case, view),
         "confusion": _confusion(case, judgement, first, second),
         "names": [rule.name for rule in judgement.rules],
         "abouts": _list_abouts(case, judgement),
@@ -429,6 +432,47 @@ def _rules(judgement: Judgement) -> list[Shown]:
             ],
         }
         for rule in judgement.rules
+    ]
+
+
+def _reliability(rule: Judged) -> Shown:
+    """A reliability diagram: a dot for each bin, as wide as the root of its samples.
+
+    Bins of few samples are noise, and left out unless there are no others.
+    """
+    assert rule.bins is not None
+    each = zip(rule.bins.confidence, rule.bins.accuracy, rule.bins.count.tolist(), strict=True)
+    most = int(rule.bins.count.max())
+    points = [
+        {
+            "sure": f"{100 * sure:.0f}",
+            "right": f"{100 * right:.0f}",
+            "n": n,
+            "radius": f"{2 + 5 * math.sqrt(n / most):.1f}",
+        }
+        for sure, right, n in each
+        if n >= min(_N_IN_BIN, most)
+    ]
+    error = f"{rule.figures['calibration error']:.3f}"
+    return {"name": rule.name, "role": rule.role, "error": error, "points": points}
+
+
+def _list_disputes(case: Case, view: View) -> list[Shown]:
+    """Where the most disputed half, quarter and tenth begin; nothing where nobody knows."""
+    disagreement = get_ranking(case).disagreement
+    known = disagreement[~np.isnan(disagreement)]
+    if not len(known):
+        return []
+    steps = {
+        float(f"{np.quantile(known, 1 - share):.3g}"): f"the most disputed {word}"
+        for share, word in ((0.5, "half"), (0.25, "quarter"), (0.1, "tenth"))
+    }
+    if view.dispute:
+        steps.setdefault(view.dispute, "more disputed")
+    return [
+        {"value": value, "words": f"{words}, from {value:.3g}", "n": int((known >= value).sum())}
+        for value, words in sorted(steps.items())
+        if value
     ]
 
 

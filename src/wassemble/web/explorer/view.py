@@ -58,6 +58,9 @@ class View(BaseModel, frozen=True, extra="forbid"):
         Field(description="Listed alone: consensus right where the mean is wrong, and so on."),
     ] = ""
     about: Annotated[_Name, Field(description="Listed alone: samples of this label.")] = ""
+    dispute: Annotated[
+        _Weight, Field(description="Listed alone: samples that models dispute at least so much.")
+    ] = 0.0
     sort: Annotated[
         Literal["", "sample", "truth", "consensus", "mean", "sure", "unsure"],
         Field(description="Order of the list; the most disputed first if empty."),
