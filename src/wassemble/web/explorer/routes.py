@@ -14,16 +14,17 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Redirect
 
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.formats import ENDS
-from wassemble.web.explorer.learn_routes import add_learning, is_part, raise_problem
+from wassemble.web.explorer.learn_routes import add_learning, is_part
 from wassemble.web.explorer.learning import SECONDS, Jobs
-from wassemble.web.explorer.questions import Question, Reply, What
+from wassemble.web.explorer.questions import Question, What
 from wassemble.web.explorer.uploads import KERNEL_ENDS, Uploads
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
-from wassemble.web.explorer.workers import Workers
 from wassemble.web.middleware import seconds_left
 from wassemble.web.pages import attach, render
 from wassemble.web.paths import inside, list_files
+from wassemble.web.replies import Reply, raise_problem
 from wassemble.web.settings import Settings
+from wassemble.web.workers import Workers
 
 # What joins labels, in words; whether it needs a file.
 KERNELS = {
