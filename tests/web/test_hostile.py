@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+import zipfile
 from contextlib import suppress
 
 import httpx
@@ -37,10 +38,11 @@ def processes_of(server):
 
 
 class Watch:
-    """The most memory that any process of a server had while it was looked at."""
+    """The most memory that any process of a server had while it was looked at, and the server."""
 
     def __init__(self, server):
         self._server, self._is_over, self.most = server, threading.Event(), 0
+        self.most_of_server = 0
 
     def __enter__(self):
         self._thread = threading.Thread(target=self._look)
@@ -53,6 +55,8 @@ class Watch:
 
     def _look(self):
         while not self._is_over.wait(0.02):
+            own = psutil.Process(self._server.process.pid).memory_info().rss
+            self.most_of_server = max(self.most_of_server, own)
             for process in (psutil.Process(self._server.process.pid), *processes_of(self._server)):
                 try:
                     self.most = max(self.most, process.memory_info().rss)
@@ -149,6 +153,52 @@ def test_what_was_killed_is_gone(server):
     while len(processes_of(server)) > 4:  # the zygote, Python's tracker, two workers
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+# -- files of a study ------------------------------------------------------------------------
+
+
+def zip_bomb():
+    """Half a gigabyte of pictures in a file of 2 MB."""
+    out, picture = io.BytesIO(), b"\x89PNG\r\n\x1a\n" + bytes(9_900_000)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(50):
+            archive.writestr(f"{number}.png", picture)
+    return "pictures", "bomb.zip", out.getvalue()
+
+
+def long_line():
+    """One line of 48 MB, which takes more than a gigabyte as JSON."""
+    return "file", "items.jsonl", b'{"id": [' + b"{}," * 16_000_000 + b"{}]}"
+
+
+def long_cell():
+    """A table with one cell of 49 MB."""
+    return "file", "items.csv", b"id,text,one,two\n1,x,y," + b"z" * 49_000_000
+
+
+@pytest.mark.parametrize("make", [zip_bomb, long_line, long_cell], ids=lambda f: f.__name__)
+def test_what_is_sent_for_a_study_cannot_hurt_the_server(server, make):
+    field, *file = make()
+    with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
+        client.get("/studies")
+        headers = {"x-csrf-token": client.cookies["wassemble_csrf"]}
+        before = psutil.Process(server.process.pid).memory_info().rss
+        with Watch(server) as watch:
+            answer = client.post("/studies", files={field: tuple(file)}, headers=headers)
+    assert answer.status_code in (422, 503), answer.text
+    assert any(
+        words in answer.json()["detail"]
+        for words in (
+            "too many or too large for this server",
+            f"more than {MEGABYTES} MB, the most this server gives",
+            f"longer than {ANSWER_SECONDS} seconds",
+            "must be a row of a table; got: field larger",
+        )
+    )
+    assert watch.most < max(before, 400e6) + MEGABYTES * 1e6
+    assert watch.most_of_server < before + 100e6
+    assert get(server, "/studies").status_code == 200
 
 
 # -- sockets ---------------------------------------------------------------------------------

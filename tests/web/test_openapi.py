@@ -34,6 +34,7 @@ USUAL = {
     "file": [[], FILES[:1], FILES[:2], FILES[2:3], FILES[3:4], FILES],
     "kernel": ["", "names", "spelling", "attributes", "kernel"],
     "kernel_file": ["", "", *FILES],
+    "names": ["", "", "names.csv", *FILES],
     "sample": ["", "photo", "nobody"],
     "label": ["", "cat", "nothing"],
     "model": ["", "first", "nobody"],
@@ -51,6 +52,7 @@ def described(serve, tmp_path_factory):
     for name, scores in (("first", [[0.3, 0.7], [0.5, 0.5]]), ("second", [[0.9, 0.1], [0, 1]])):
         table = Predictions(name, ["photo", "<b>"], ["cat", "<script>"], scores)
         write_predictions(folder / f"{name}.csv", table)
+    (folder / "names.csv").write_text("label,name\ncat,house cat\n")
     (folder / "broken.csv").write_text("sample,cat\nphoto,many\n")
     with serve(folder, "--token", TOKEN) as server:
         yield server

@@ -178,7 +178,7 @@ def opened(monkeypatch):
     """What browsers are started with, and the pages there; nothing is served."""
     import uvicorn
 
-    from wassemble.web.explorer.workers import Workers
+    from wassemble.web.workers import Workers
 
     found = []
 

@@ -51,6 +51,13 @@ _MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy
     metavar="URL",
     help="Database that keeps the studies.  [default: wassemble.db in FOLDER]",
 )
+@click.option(
+    "--names",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="CSV or TSV file with the columns label and name: what people call the labels, shown in"
+    " place of them.",
+)
 @shown_option("--max-upload-bytes", type=int, default=50_000_000, help="Refuse larger requests.")
 @shown_option(
     "--max-labels", type=int, default=20_000, help="Refuse models and consensuses with more labels."

@@ -8,7 +8,6 @@ from starlette.middleware import Middleware
 from wassemble import __version__
 from wassemble.web import routes as site
 from wassemble.web.explorer import routes as explorer
-from wassemble.web.explorer.workers import Workers
 from wassemble.web.middleware import (
     HEADERS,
     HeadAsGet,
@@ -23,6 +22,7 @@ from wassemble.web.pages import ANSWERS, install_handlers
 from wassemble.web.security import Sessions, check_csrf
 from wassemble.web.settings import Settings
 from wassemble.web.study import routes as study
+from wassemble.web.workers import Workers
 
 _DESCRIPTION = """Look into a consensus of several models, and let people judge captions.
 

@@ -23,8 +23,8 @@ from wassemble._checks import fail
 from wassemble.web.app import create_app
 from wassemble.web.connections import Connections
 from wassemble.web.explorer.uploads import Uploads
-from wassemble.web.explorer.workers import Workers
 from wassemble.web.settings import Settings
+from wassemble.web.workers import Workers
 
 _MAX_HEAD = 64_000  # bytes of a request before its body
 _MAX_CONNECTIONS = 1000

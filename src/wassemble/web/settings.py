@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wassemble._checks import check_count, check_positive_number, fail, option
 from wassemble.web.explorer.examples import SHIPPED, Example
+from wassemble.web.explorer.names import read_names
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _MIN_TOKEN = 16
@@ -30,6 +31,7 @@ class Settings:
     max_seconds: float = 10  # that one answer takes
     max_memory: int = 2000  # megabytes that one request takes beside what the server has
     n_processes: int = 2  # that compute, a request each; others wait, while pages are served
+    names: Path | None = None  # a file of what people call labels, for files without one
     examples: tuple[Example, ...] = SHIPPED  # what the explorer offers besides files
     # Secret of this run of the server.
     run_id: str = field(default_factory=lambda: f"{os.getpid()}-{secrets.token_hex(16)}")
@@ -43,6 +45,8 @@ class Settings:
             if "?" in str(self.folder):  # would begin the options of the URL
                 fail(f"without `database`, `folder` must have no ? in its path; got {folder}.")
             object.__setattr__(self, "database", f"sqlite:///{self.folder / 'wassemble.db'}")
+        if self.names is not None:
+            read_names(self.names)  # a wrong one is told now
         for name in ("max_upload_bytes", "max_labels", "max_memory", "n_processes"):
             check_count(getattr(self, name), name)
         for name in ("max_requests_per_second", "max_seconds"):

@@ -19,7 +19,9 @@ from web.explorer.small import (
 import wassemble as ws
 from wassemble.metrics import entropy
 from wassemble.web.explorer.answers import find_flows, find_neighbors, rank_samples
-from wassemble.web.explorer.similarity import given_kernel
+from wassemble.web.explorer.present import present_answer
+from wassemble.web.explorer.similarity import Similarity, given_kernel
+from wassemble.web.explorer.view import View
 
 
 @given(st.floats(0.05, 2), st.lists(st.floats(0.1, 5), min_size=3, max_size=3))
@@ -74,6 +76,27 @@ def test_other_weights_and_samples_match_no_labels_again(monkeypatch):
     after = ask(case, 1, epsilon=0.4, weight=(1.0, 2.0, 3.0))
     np.testing.assert_allclose(after.plan.weights, [1 / 6, 1 / 3, 1 / 2])
     assert after.plan.members is before.plan.members
+
+
+@pytest.mark.parametrize("mass", ["unbalanced", "balanced"])
+def test_a_model_has_little_say_on_labels_that_it_has_no_word_for(mass):
+    """A kernel from mistakes reaches every label; what fuse makes of it, the explorer does too."""
+    spaces = (("cat", "lynx"), ("cat", "dog"))
+    truth = {f"s{i}": label for i, label in enumerate(["cat", "lynx", "dog"] * 4)}
+    models = [
+        ws.Predictions(name, list(truth), labels, [[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]] * 4)
+        for name, labels in zip("ab", spaces, strict=True)
+    ]
+    target = ("cat", "dog", "lynx")
+    kernels = {m.model: ws.kernels.from_confusion(m, truth, target=target) for m in models}
+    case = make_case(models, Similarity("mistakes", lambda epsilon: kernels))
+    answer = ask(case, 1, mass=mass)
+    rule = ws.Barycenter(answer.plan.rule.mass, max_sweeps=300, tolerance=1e-5)
+    fusion = ws.Fusion(rule, kernels, kind="multiclass", target=target)
+    wanted = fusion.fuse(models).scores[1]
+    np.testing.assert_allclose(answer.consensus.scores, wanted, rtol=1e-4)
+    assert answer.plan.is_label_aware
+    assert "keeps 5 % of its weight." in " ".join(present_answer(case, answer, View())["facts"])
 
 
 def test_entropies_are_in_nats_and_tops_fall():

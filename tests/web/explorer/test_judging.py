@@ -1,5 +1,7 @@
 """All samples at once: figures are the metrics', lists what they say, the map is the kernel's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from web.explorer.small import LABELS, ask, from_vectors, histograms, make_case, scores
@@ -7,6 +9,7 @@ from web.explorer.small import LABELS, ask, from_vectors, histograms, make_case,
 import wassemble as ws
 from wassemble import metrics
 from wassemble.inputs import Embeddings
+from wassemble.web.explorer.answers import get_ranking, rank_samples
 from wassemble.web.explorer.judging import KEPT, confuse, find_best_model, judge, list_rows
 from wassemble.web.explorer.label_map import map_labels
 from wassemble.web.explorer.present import list_as_csv, present_board
@@ -76,6 +79,47 @@ def test_filters_list_what_they_say(case):
     assert list_rows(case, View(search="S17")) == [17]
 
 
+def test_disputed_samples_are_listed_alone(case):
+    disagreement = get_ranking(case).disagreement
+    for each in present_board(case, View())["disputes"]:
+        listed = list_rows(case, View(dispute=each["value"]))
+        assert sorted(listed) == np.flatnonzero(disagreement >= each["value"]).tolist()
+        assert len(listed) == each["n"] < N
+    both = list_rows(case, View(dispute=each["value"], show="wrong"))
+    assert set(both) == set(listed) & set(list_rows(case, View(show="wrong")))
+    assert len(list_as_csv(case, View(dispute=each["value"])).splitlines()) == 1 + len(listed)
+    own = present_board(case, View(dispute=0.001))["disputes"]
+    assert own[0] == {"value": 0.001, "words": "more disputed, from 0.001", "n": N}
+
+
+def test_samples_that_were_not_compared_are_not_disputed():
+    case = make_case(histograms(2, 4))
+    some = replace(rank_samples(case), disagreement=np.array([0.1, 0.3, np.nan, np.nan]))
+    case.rankings.get("ranking", lambda: some)
+    assert list_rows(case, View(dispute=0.2)) == [1]
+    assert len(list_rows(case, View())) == 4
+    case = make_case(histograms(2, 4))
+    case.rankings.get("ranking", lambda: replace(some, disagreement=np.full(4, np.nan)))
+    assert present_board(case, View())["disputes"] == []
+
+
+def test_reliability_diagrams_are_the_bins_of_the_metrics(case):
+    drawn = {each["name"]: each for each in present_board(case, View())["calibration"]}
+    assert list(drawn) == [rule.name for rule in judge(case, View()).rules]
+    bins = metrics.calibration_bins(models()[1].scores, TRUE, n_bins=10)
+    kept = bins.count >= 5
+    assert [each["n"] for each in drawn["model 1"]["points"]] == bins.count[kept].tolist()
+    wanted = [f"{100 * right:.0f}" for right in bins.accuracy[kept]]
+    assert [each["right"] for each in drawn["model 1"]["points"]] == wanted
+    error = metrics.expected_calibration_error(models()[1].scores, TRUE)
+    assert float(drawn["model 1"]["error"]) == pytest.approx(error, abs=5e-4)
+
+
+def test_a_diagram_of_few_samples_has_dots_too():
+    few = make_case(models(), truth={"s0": ("cat",), "s1": ("dog",)})
+    assert all(each["points"] for each in present_board(few, View())["calibration"])
+
+
 def test_lists_are_sorted(case):
     shares = judge(case, View()).rule("consensus").shares
     sure = list_rows(case, View(sort="sure"))
@@ -140,6 +184,7 @@ def test_several_true_labels_have_their_own_figures():
         scores(2, 3), from_vectors(), truth={"0": ("cat", "dog"), "1": (), "2": ("bus",)}
     )
     assert list(judge(case, View()).rules[0].figures) == ["first label right", "mAP"]
+    assert present_board(case, View())["calibration"] == []
 
 
 def test_without_truth_there_are_answers_and_no_figures():
@@ -154,6 +199,13 @@ def test_the_list_as_csv_is_what_is_filtered(case):
     assert lines[0].startswith("sample,text,truth,consensus,consensus share,consensus verdict,")
     assert len(lines) - 1 == len(list_rows(case, View(show="wrong")))
     assert list_as_csv(case, View(search="nothing")) == "sample,text,truth,disagreement\n"
+
+
+def test_the_list_as_csv_has_labels_and_names():
+    case = make_case(models(), truth=TRUTH, names={"cat": "house cat"})
+    lines = list_as_csv(case, View(about="cat")).splitlines()
+    assert lines[0].startswith("sample,text,truth,truth name,consensus,consensus name,")
+    assert all(",cat,house cat," in line for line in lines[1:])
 
 
 def test_label_sets_that_are_cut_are_judged_sample_by_sample():

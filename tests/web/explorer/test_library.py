@@ -156,7 +156,8 @@ def test_kernels_come_from_files(library, tmp_path):
 
 def test_costs_that_models_share_count_once():
     costs = np.zeros((2, 3), dtype=np.float32)
-    assert Cut(0, [], histograms()[0].labels, [costs, costs, costs.copy()], 0.0).n_bytes == 2 * 24
+    cut = Cut(0, [], histograms()[0].labels, [costs, costs, costs.copy()], [], 0.0)
+    assert cut.n_bytes == 2 * 24
 
 
 def test_what_kernels_hold_counts(library, tmp_path):
@@ -294,3 +295,47 @@ def test_what_fails_is_tried_again():
     with pytest.raises(ZeroDivisionError):
         kept.get("a", lambda: 1 / 0)
     assert kept.get("a", lambda: 5) == 5
+
+
+# -- names of labels -------------------------------------------------------------------------
+
+
+def test_labels_have_the_names_of_a_file(library, tmp_path):
+    path = tmp_path / "served" / "names.tsv"
+    path.write_text("name\tlabel\tnote\nhouse cat\tcat\t\nhound\tdog\t\n\tbus\t\n")
+    table = library.case(View(file=("0.csv",), names="names.tsv")).table
+    assert [table.name(label) for label in ("cat", "dog", "bus")] == ["house cat", "hound", "bus"]
+    assert library.case(View(file=("0.csv",))).table.name("cat") == "cat"
+    path.write_text("label\tname\ncat\ttom\n")  # it is read anew
+    assert library.case(View(file=("0.csv",), names="names.tsv")).table.name("cat") == "tom"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cat,house cat\n", "names.csv: names of labels must have the columns label and name"),
+        ("label,name\ncat,a\ncat,b\n", "one name; 'cat' has 'a' and 'b'"),
+        ("label,name\nokapi,a\n", "of some label of the models; got none of"),
+        (f"label,name\ncat,{'x' * 1001}\n", "a name must have at most 1,000 letters"),
+        (f"label,name\ncat,{'x' * 200_000}\n", "must be a table; got: field larger"),
+        (b"label,name\ncat,\xff\n", "names.csv: must be a table of names in UTF-8"),
+    ],
+)
+def test_names_that_cannot_be_read_are_refused(library, tmp_path, text, words):
+    content = text if isinstance(text, bytes) else text.encode()
+    (tmp_path / "served" / "names.csv").write_bytes(content)
+    with pytest.raises(InvalidInputError, match=words):
+        library.case(View(file=("0.csv",), names="names.csv"))
+
+
+def test_the_names_of_a_server_are_for_files_without_their_own(library, tmp_path):
+    for name in ("all", "own"):
+        (tmp_path / "served" / f"{name}.csv").write_text(f"label,name\ncat,cat of {name}\n")
+    write_predictions(tmp_path / "served" / "other.npz", histograms(1, labels=list("xyzuv"))[0])
+    settings = Settings(folder=tmp_path / "served", names=tmp_path / "served" / "all.csv")
+    library = Library(settings)
+    assert library.case(View(file=("0.csv",))).table.name("cat") == "cat of all"
+    assert library.case(View(file=("0.csv",), names="own.csv")).table.name("cat") == "cat of own"
+    assert library.case(View(file=("other.npz",))).table.name("x") == "x"
+    with pytest.raises(InvalidInputError, match=r"0\.csv: names of labels must have the columns"):
+        Settings(folder=tmp_path / "served", names=tmp_path / "served" / "0.csv")

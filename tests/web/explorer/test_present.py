@@ -45,7 +45,7 @@ def test_the_verdict_is_right_wrong_or_nothing(case):
             if chip["title"] in ("consensus", "plain mean"):
                 assert chip["verdict"] == ("right" if best in true else "wrong"), sample
     assert [chip["verdict"] for chip in show(case, 3)["chips"]] == [""] * 3
-    assert show(case, 0)["truth"] == ["house cat"]
+    assert show(case, 0)["truth"] == [{"label": "cat", "name": "house cat"}]
 
 
 def test_without_truth_the_third_chip_is_the_surest_model():
@@ -56,7 +56,7 @@ def test_without_truth_the_third_chip_is_the_surest_model():
 
 def test_labels_go_by_the_names_of_people(case):
     shown = show(case, label="cat")
-    assert shown["label"] == "house cat"
+    assert shown["label"]["name"] == "house cat"
     names = {row["label"]: row["name"] for panel in shown["panels"] for row in panel["rows"]}
     assert names["cat"] == "house cat"
     assert names["dog"] == "dog"

@@ -1,4 +1,4 @@
-"""Databases for studies: SQLite, and a PostgreSQL server of the tests' own."""
+"""Databases for studies, SQLite and a PostgreSQL server of the tests' own; who reads files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from patience import SECONDS
 
+from wassemble.web.app import create_app
+from wassemble.web.settings import Settings
 from wassemble.web.study.store import Store
+from wassemble.web.workers import Workers
 
 _BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
@@ -92,3 +98,21 @@ def create_database(url: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return f"{url.rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture(scope="session")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Workers without examples, for all apps of these tests: to start some takes seconds."""
+    folder = tmp_path_factory.mktemp("readers")
+    workers = Workers(Settings(folder=folder, max_seconds=SECONDS, examples=()))
+    yield SimpleNamespace(ask=workers.ask, close=lambda: None)
+    workers.close()
+
+
+@pytest.fixture
+def client(settings: Settings, readers: Any) -> Iterator[TestClient]:
+    """A client of an app in this process that shares its workers."""
+    app = create_app(settings)
+    app.state.workers = readers
+    with TestClient(app, base_url="http://localhost") as found:
+        yield found

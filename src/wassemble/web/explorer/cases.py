@@ -18,6 +18,7 @@ from wassemble._checks import fail
 from wassemble.ensemble import Fusion, FusionPlan
 from wassemble.ensemble.completion import complete_scores
 from wassemble.inputs import Kind, Predictions
+from wassemble.kernels import LabelledKernel
 from wassemble.labels import LabelSpace
 from wassemble.solvers import Rule
 from wassemble.web.explorer.similarity import NAMES, Similarity, kernel_at
@@ -127,6 +128,7 @@ class Cut:
     target: LabelSpace
     # (n_source, n_target), one per model; one object for models that share it. Empty: equal names.
     costs: list[np.ndarray]
+    declared: list[np.ndarray | None]  # (n_target,), one per model; None: all that it reaches
     dropped: float  # share of its mass that the model hit hardest has on labels left out
     is_part: bool = False  # whether labels were left out
 
@@ -137,9 +139,14 @@ class Cut:
 
     def kernels(self, epsilon: float) -> list[object] | None:
         """One kernel per model, shared where costs are; None for equal names."""
+        if not self.costs:
+            return None
         different = {id(costs): costs for costs in self.costs}
         made = {key: kernel_at(costs, epsilon) for key, costs in different.items()}
-        return [made[id(costs)] for costs in self.costs] or None
+        return [
+            LabelledKernel(made[id(costs)], member.labels, self.target, declared=declared)
+            for member, costs, declared in zip(self.members, self.costs, self.declared, strict=True)
+        ]
 
 
 class Case:
@@ -202,8 +209,8 @@ class Case:
         """Samples over all labels, which are joined by the kernel or by name alone."""
         members = [model.take(rows) for model in self.table.models]
         if by_name:
-            return Cut("by name", members, self.target, [], 0.0)
-        return Cut("all labels", members, self.target, self.costs, 0.0)
+            return Cut("by name", members, self.target, [], [], 0.0)
+        return Cut("all labels", members, self.target, self.costs, self._declared(self.target), 0.0)
 
     @cached_property
     def costs(self) -> list[np.ndarray]:
@@ -230,6 +237,9 @@ class Case:
             costs.append(known[key])
         return costs
 
+    def _declared(self, target: LabelSpace) -> list[np.ndarray | None]:
+        return [self.similarity.declared(model.model, target) for model in self.table.models]
+
     def _cut_sample(self, row: int) -> Cut:
         """Keep the labels of which some model has the largest shares, by name in every model."""
         whole = [self._complete(model, row) for model in self.table.models]
@@ -254,7 +264,8 @@ class Case:
             members.append(Predictions(model.model, sample, labels, part[None], kind=kind))
         target = self._cut_target(picked, members)
         costs = self._costs([member.labels for member in members], target)
-        return Cut(row, members, target, costs, max(dropped, 0.0), is_part=True)
+        declared = self._declared(target)
+        return Cut(row, members, target, costs, declared, max(dropped, 0.0), is_part=True)
 
     def _cut_target(self, picked: set[str], members: list[Predictions]) -> LabelSpace:
         if len(self.target) <= _N_WHOLE:

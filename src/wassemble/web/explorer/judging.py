@@ -14,7 +14,9 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble.labels import enumerate_names
 from wassemble.metrics import (
+    CalibrationBins,
     accuracy,
+    calibration_bins,
     expected_calibration_error,
     log_loss,
     mean_average_precision,
@@ -32,6 +34,7 @@ _TOLERANCE = 1e-3
 _WORK = 3e8
 _N_SCORES = 1e7
 _N_CUT = 24
+_N_BINS = 10
 KEPT = "consensus as kept"
 
 
@@ -45,6 +48,7 @@ class Judged:
     shares: np.ndarray  # (n_judged,) of the answer, from 0 to 1
     right: np.ndarray  # (n_judged,) whether the answer is true; False where nobody knows
     figures: dict[str, float]  # by name; empty without truth
+    bins: CalibrationBins | None  # how right by how sure, where samples have one true label
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,23 +70,29 @@ class Truth:
         shares = table[np.arange(len(best)), best]
         answers = np.where(shares > 0, best, -1)
         right = self.is_known & (answers >= 0) & self.is_true[np.arange(len(best)), best]
-        return Judged(name, role, answers, shares, right, self._measure(scores, right))
-
-    def _measure(self, scores: np.ndarray, right: np.ndarray) -> dict[str, float]:
+        judged = Judged(name, role, answers, shares, right, {}, None)
         known = self.is_known
         if not known.any():
-            return {}
-        first = float(right[known].mean())
+            return judged
         padded = np.pad(np.nan_to_num(scores[known]).astype(np.float64), ((0, 0), (0, 1)))
         if not self.is_single:
-            true = self.is_true[known].astype(np.float64)
-            return {"first label right": first, "mAP": mean_average_precision(padded, true)}
+            return replace(judged, figures=self._measure_several(padded, right[known]))
         true = self.is_true[known].argmax(axis=1)
-        return {
-            "accuracy": accuracy(padded, true),
-            "log-loss": log_loss(padded, true),
-            "calibration error": expected_calibration_error(padded, true),
-        }
+        bins = calibration_bins(padded, true, n_bins=_N_BINS)
+        return replace(judged, figures=_measure_one(padded, true), bins=bins)
+
+    def _measure_several(self, scores: np.ndarray, right: np.ndarray) -> dict[str, float]:
+        true = self.is_true[self.is_known].astype(np.float64)
+        average = mean_average_precision(scores, true)
+        return {"first label right": float(right.mean()), "mAP": average}
+
+
+def _measure_one(scores: np.ndarray, true: np.ndarray) -> dict[str, float]:
+    return {
+        "accuracy": accuracy(scores, true),
+        "log-loss": log_loss(scores, true),
+        "calibration error": expected_calibration_error(scores, true),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +229,10 @@ def _truth(case: Case) -> Truth:
 
 def list_rows(case: Case, view: View) -> list[int]:
     """Samples that a view lists, in its order."""
-    rows: list[int] = get_ranking(case).order.tolist()
+    ranking = get_ranking(case)
+    rows: list[int] = ranking.order.tolist()
+    if view.dispute:
+        rows = [row for row in rows if ranking.disagreement[row] >= view.dispute]
     if view.search:
         wanted, table = view.search.casefold(), case.table
         rows = [
@@ -261,7 +274,7 @@ def _sort_key(case: Case, judgement: Judgement, view: View) -> Callable[[int, in
     table = case.table
 
     def answer_of(rule: Judged) -> Callable[[int, int], Any]:
-        return lambda row, at: name_answer(case, int(rule.answers[at]))
+        return lambda row, at: table.name(label_at(case, int(rule.answers[at])))
 
     consensus = judgement.rule("consensus")
     keys: dict[str, Callable[[int, int], Any]] = {
@@ -275,9 +288,9 @@ def _sort_key(case: Case, judgement: Judgement, view: View) -> Callable[[int, in
     return keys.get(view.sort)
 
 
-def name_answer(case: Case, place: int) -> str:
-    """What people call the label at a place of the target; empty for no answer."""
-    return "" if place < 0 else case.table.name(case.target[place])
+def label_at(case: Case, place: int) -> str:
+    """The label at a place of the target; empty for no answer."""
+    return "" if place < 0 else case.target[place]
 
 
 # -- two rules -------------------------------------------------------------------------------------
@@ -294,7 +307,7 @@ class Confusion:
     second_alone: int
     neither: int
     n_same: int
-    pairs: list[tuple[str, str, int]]  # answers that differ, the most frequent first
+    pairs: list[tuple[str, str, int]]  # labels that differ, the most frequent first
 
 
 def confuse(case: Case, judgement: Judgement, first: str, second: str, n_pairs: int) -> Confusion:
@@ -311,7 +324,6 @@ def confuse(case: Case, judgement: Judgement, first: str, second: str, n_pairs: 
         neither=int((known & ~one.right & ~two.right).sum()),
         n_same=len(judgement.rows) - len(differ),
         pairs=[
-            (name_answer(case, a), name_answer(case, b), n)
-            for (a, b), n in counts.most_common(n_pairs)
+            (label_at(case, a), label_at(case, b), n) for (a, b), n in counts.most_common(n_pairs)
         ],
     )

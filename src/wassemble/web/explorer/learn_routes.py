@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, HTTPException, Path, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from wassemble.errors import InvalidInputError
 from wassemble.web.explorer.learning import SECONDS, Jobs
-from wassemble.web.explorer.questions import Question, Reply
+from wassemble.web.explorer.questions import Question
 from wassemble.web.explorer.view import View
-from wassemble.web.explorer.workers import Workers
 from wassemble.web.pages import attach, render
+from wassemble.web.replies import raise_problem
+from wassemble.web.workers import Workers
 
 _Job = Annotated[str, Path(max_length=100)]
 
@@ -64,15 +64,6 @@ def add_learning(router: APIRouter, jobs: Jobs) -> None:
 
 async def _is_never() -> bool:
     return False
-
-
-def raise_problem(reply: Reply) -> Reply:
-    """The reply of a worker, unless it says what is wrong."""
-    if reply.status == 422:
-        raise InvalidInputError(reply.body.decode())
-    if reply.status != 200:
-        raise HTTPException(reply.status, reply.body.decode())
-    return reply
 
 
 def is_part(request: Request) -> bool:

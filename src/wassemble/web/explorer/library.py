@@ -22,6 +22,7 @@ from wassemble.inputs.formats import ENDS
 from wassemble.inputs.predictions.describe import describe_predictions
 from wassemble.inputs.predictions.truth import check_truth, show_ids
 from wassemble.web.explorer.cases import Case, Kept, Table
+from wassemble.web.explorer.names import read_names
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
 from wassemble.web.explorer.uploads import PREFIX, Uploads
 from wassemble.web.explorer.view import View
@@ -30,6 +31,7 @@ from wassemble.web.paths import inside
 from wassemble.web.settings import Settings
 
 _MAX_LETTERS = 1000
+_Place = tuple[Path, str]  # where a file is, and what it is called
 
 
 class Library:
@@ -53,7 +55,7 @@ class Library:
             return self._example(view)
         if not view.file:
             fail("there must be at least one file of predictions; got none.")
-        table = self._table(view.file, view.truth)
+        table = self._table(view)
         if not view.kernel_file or view.kernel not in KERNEL_FILES:
             plain = read_similarity(view.kernel, None)
             return self._cases.get((table.key, view.kernel), lambda: self._make_case(table, plain))
@@ -87,26 +89,37 @@ class Library:
         key = (table.key, name)
         return self._example_cases.get(key, lambda: self._make_case(table, kernels[name]))
 
-    def _table(self, references: tuple[str, ...], truth: str) -> Table:
-        if len(set(references)) < len(references):
+    def _table(self, view: View) -> Table:
+        if len(set(view.file)) < len(view.file):
             fail("each file must be named once.")
-        places = [self._path(reference) for reference in references]
-        known = [self._path(truth)] if truth else []
-        key = "\n".join(_stamp(path) for path, _ in (*places, *known))
-        return self._tables.get(key, lambda: self._read_table(key, places, known))
+        places = [self._path(reference) for reference in view.file]
+        truth = self._path(view.truth) if view.truth else None
+        names = self._path(view.names) if view.names else self._usual_names
+        stamps = [_stamp(place[0]) if place else "" for place in (*places, truth, names)]
+        key = "\n".join(stamps)
+        return self._tables.get(key, lambda: self._read_table(key, places, truth, names))
 
     def _read_table(
-        self, key: str, places: list[tuple[Path, str]], known: list[tuple[Path, str]]
+        self, key: str, places: list[_Place], truth: _Place | None, names: _Place | None
     ) -> Table:
         models = [self._read_model(*place) for place in places]
         kind, _ = common_kind(models, None)
         models = align_samples(_renamed(models))
         title = ", ".join(name for _, name in places)
         table = Table(key, title, models, kind)
-        for path, name in known:
-            with _named(path, name):
-                table = _with_truth(table, path)
+        if truth:
+            with _named(*truth):
+                table = _with_truth(table, truth[0])
+        if names:
+            with _named(*names):
+                table = _with_names(table, names[0], may_miss=names == self._usual_names)
         return table
+
+    @property
+    def _usual_names(self) -> _Place | None:
+        """The file of names that the server was started with."""
+        path = self._settings.names
+        return None if path is None else (path, path.name)
 
     def _read_model(self, path: Path, name: str) -> Predictions:
         with _named(path, name), open_predictions(path) as file:
@@ -141,7 +154,7 @@ class Library:
         _check_lengths("label", file.labels)
         _check_lengths("sample", map(str, file.samples.tolist()))
 
-    def _path(self, reference: str) -> tuple[Path, str]:
+    def _path(self, reference: str) -> _Place:
         """Where a file is, and what it is called."""
         if reference.startswith(PREFIX):
             upload = self.uploads.find(reference)
@@ -188,6 +201,19 @@ def _with_truth(table: Table, path: Path) -> Table:
     return replace(table, truth=truth, texts={id_: texts[id_] for id_ in texts if id_ in own})
 
 
+def _with_names(table: Table, path: Path, *, may_miss: bool) -> Table:
+    """The same with what people call its labels; ``may_miss`` where the file is for others too."""
+    names = read_names(path)
+    _check_lengths("name", names.values())
+    labels = {label for model in table.models for label in model.labels}
+    if not may_miss and labels.isdisjoint(names):
+        fail(
+            "names must be of some label of the models; got none of"
+            f" {show_ids(sorted(labels))}, but {show_ids(list(names))}."
+        )
+    return replace(table, names=names)
+
+
 def _read_texts(path: Path, id_column: str | None) -> dict[str, str]:
     """The column "text" of a CSV or TSV file, by sample id."""
     if path.suffix.lower() not in (".csv", ".tsv") or id_column is None:
@@ -202,7 +228,7 @@ def _read_texts(path: Path, id_column: str | None) -> dict[str, str]:
 
 def _check_lengths(what: str, names: Iterable[str]) -> None:
     """Refuse names that fit into no link, and whose spelling takes seconds to compare."""
-    longest = max(map(len, names))
+    longest = max(map(len, names), default=0)
     if longest > _MAX_LETTERS:
         fail(f"a {what} must have at most {_MAX_LETTERS:,} letters; got {longest:,}.")
 

@@ -28,8 +28,8 @@ from wassemble.web.explorer.judging import (
     confuse,
     find_best_model,
     judge,
+    label_at,
     list_rows,
-    name_answer,
 )
 from wassemble.web.explorer.label_map import map_labels
 from wassemble.web.explorer.similarity import NAMES, OWN_EPSILON
@@ -42,6 +42,7 @@ _N_BARS = 7
 _N_PER_PAGE = 25
 _N_PAIRS = 8
 _N_CHOICES = 400
+_N_IN_BIN = 5
 _RIBBON = 100.0  # width of the ribbons, in units of their drawing
 Shown = dict[str, Any]
 
@@ -54,16 +55,21 @@ def present_answer(case: Case, answer: Answer, view: View) -> Shown:
     return {
         "query": view.to_query(),
         "sample": answer.sample,
-        "truth": [case.table.name(label) for label in _truth(case, answer)],
+        "truth": [_call(case, label) for label in _truth(case, answer)],
         "chips": _chips(case, answer),
         "panels": _panels(case, answer, view),
-        "label": case.table.name(view.label),
+        "label": _call(case, view.label),
         "flows": _flows(case, answer, view) if view.label else None,
         "status": _status(answer),
         "facts": _facts(case, answer),
         "lines": _lines(answer),
         "reasons": _reasons(case, view),
     }
+
+
+def _call(case: Case, label: str, otherwise: str = "no answer") -> Shown:
+    """A label, and what people call it; ``otherwise`` is said where there is none."""
+    return {"label": label, "name": case.table.name(label) if label else otherwise}
 
 
 def _truth(case: Case, answer: Answer) -> tuple[str, ...]:
@@ -95,15 +101,13 @@ def _share(line: Line) -> float:
 
 
 def _chip(case: Case, answer: Answer, title: str, line: Line) -> Shown:
-    top = line.top(1)
-    chip = {"title": title, "role": line.role, "answer": "no answer", "score": "", "verdict": ""}
-    if not top:
-        return chip
-    [(label, score)] = top
+    [(label, score)] = line.top(1) or [("", 0.0)]
     doubt = _doubt(answer) if line.role == "consensus" else ""
-    return chip | {
-        "answer": case.table.name(label),
-        "score": f"{_round(score)}{doubt}",
+    return {
+        "title": title,
+        "role": line.role,
+        "answer": _call(case, label),
+        "score": f"{_round(score)}{doubt}" if label else "",
         "verdict": _verdict(case, answer, label),
     }
 
@@ -145,8 +149,7 @@ def _bar(case: Case, answer: Answer, view: View, line: Line, label: str, share: 
     is_open = label == view.label and own == view.model and line.role in ("consensus", "model")
     address = view.address(label="" if is_open else label, model="" if is_open else own)
     return {
-        "label": label,
-        "name": case.table.name(label),
+        **_call(case, label),
         "score": _round(float(line.scores[line.labels.place(label)])),
         "percent": round(100 * share, 2),
         "href": address,
@@ -162,7 +165,7 @@ def _flows(case: Case, answer: Answer, view: View) -> Shown:
     models = [model.model for model in case.table.models]
     rows = [
         {
-            "name": case.table.name(flow.label) if flow.label else "all other labels",
+            **_call(case, flow.label, "all other labels"),
             "model": flow.model,
             "number": models.index(flow.model or view.model) % 6 if flow.model or view.model else 6,
             "href": view.address(label=flow.label, model=flow.model) if flow.label else "",
@@ -229,9 +232,8 @@ def _neighbors(case: Case, answer: Answer, view: View) -> Shown:
         if not view.model and not whose and each.label not in case.target:
             whose = case.table.models[0].model
         address = view.address(label=each.label, model=whose)
-        name = case.table.name(each.label)
-        similarity = f"{each.similarity:.3g}"
-        rows.append({"name": name, "model": whose, "href": address, "similarity": similarity})
+        about = {"model": whose, "href": address, "similarity": f"{each.similarity:.3g}"}
+        rows.append(_call(case, each.label) | about)
     return {"text": text, "rows": rows}
 
 
@@ -261,6 +263,11 @@ def _facts(case: Case, answer: Answer) -> list[str]:
         facts.append(
             f"At epsilon {OWN_EPSILON:g} the kernel is as it was given; elsewhere it is raised to"
             " a power."
+        )
+    if any(known is not None for known in answer.cut.declared):
+        facts.append(
+            f"Where a model has no word for a label, it keeps {100 * answer.plan.leftover:.3g} % of"
+            " its weight."
         )
     if answer.cut.is_part:
         facts.append(
@@ -390,8 +397,10 @@ def present_board(case: Case, view: View) -> Shown:
         "n_judged": n_judged,
         "n_known": n_known,
         "n_sweeps": N_SWEEPS,
+        "calibration": [_reliability(rule) for rule in judgement.rules if rule.bins],
         "counts": _count_filters(judgement),
-        "confusion": asdict(confuse(case, judgement, first, second, _N_PAIRS)),
+        "disputes": _list_disputes(case, view),
+        "confusion": _confusion(case, judgement, first, second),
         "names": [rule.name for rule in judgement.rules],
         "abouts": _list_abouts(case, judgement),
         "table": _list_page(case, judgement, view),
@@ -424,6 +433,53 @@ def _rules(judgement: Judgement) -> list[Shown]:
         }
         for rule in judgement.rules
     ]
+
+
+def _reliability(rule: Judged) -> Shown:
+    """A reliability diagram: a dot for each bin, as wide as the root of its samples.
+
+    Bins of few samples are noise, and left out unless there are no others.
+    """
+    assert rule.bins is not None
+    each = zip(rule.bins.confidence, rule.bins.accuracy, rule.bins.count.tolist(), strict=True)
+    most = int(rule.bins.count.max())
+    points = [
+        {
+            "sure": f"{100 * sure:.0f}",
+            "right": f"{100 * right:.0f}",
+            "n": n,
+            "radius": f"{2 + 5 * math.sqrt(n / most):.1f}",
+        }
+        for sure, right, n in each
+        if n >= min(_N_IN_BIN, most)
+    ]
+    error = f"{rule.figures['calibration error']:.3f}"
+    return {"name": rule.name, "role": rule.role, "error": error, "points": points}
+
+
+def _list_disputes(case: Case, view: View) -> list[Shown]:
+    """Where the most disputed half, quarter and tenth begin; nothing where nobody knows."""
+    disagreement = get_ranking(case).disagreement
+    known = disagreement[~np.isnan(disagreement)]
+    if not len(known):
+        return []
+    steps = {
+        float(f"{np.quantile(known, 1 - share):.3g}"): f"the most disputed {word}"
+        for share, word in ((0.5, "half"), (0.25, "quarter"), (0.1, "tenth"))
+    }
+    if view.dispute:
+        steps.setdefault(view.dispute, "more disputed")
+    return [
+        {"value": value, "words": f"{words}, from {value:.3g}", "n": int((known >= value).sum())}
+        for value, words in sorted(steps.items())
+        if value
+    ]
+
+
+def _confusion(case: Case, judgement: Judgement, first: str, second: str) -> Shown:
+    found = confuse(case, judgement, first, second, _N_PAIRS)
+    pairs = [(_call(case, one), _call(case, two), n) for one, two, n in found.pairs]
+    return asdict(found) | {"pairs": pairs}
 
 
 def _count_filters(judgement: Judgement) -> Shown:
@@ -469,9 +525,7 @@ def _table(case: Case, judgement: Judgement, view: View, rows: list[int]) -> lis
             "sample": samples[row],
             "href": fresh.address(sample=samples[row]),
             "text": case.table.texts.get(samples[row], ""),
-            "truth": ", ".join(
-                case.table.name(label) for label in case.table.truth.get(samples[row], ())
-            ),
+            "truth": [_call(case, label) for label in case.table.truth.get(samples[row], ())],
             "answers": [_answer(case, judgement, rule, place.get(row)) for rule in rules],
             "disagreement": _show(float(ranking.disagreement[row])),
         }
@@ -485,11 +539,11 @@ def _show(number: float) -> str:
 
 def _answer(case: Case, judgement: Judgement, rule: Judged, place: int | None) -> Shown:
     if place is None:
-        return {"rule": rule.name, "answer": "", "share": "", "verdict": ""}
+        return {"rule": rule.name, "answer": _call(case, "", ""), "share": "", "verdict": ""}
     verdict = ""
     if judgement.truth.is_known[place]:
         verdict = "right" if rule.right[place] else "wrong"
-    answer = name_answer(case, int(rule.answers[place])) or "no answer"
+    answer = _call(case, label_at(case, int(rule.answers[place])))
     share = f"{rule.shares[place]:.2f}"
     return {"rule": rule.name, "answer": answer, "share": share, "verdict": verdict}
 
@@ -510,22 +564,36 @@ def present_map(case: Case, view: View) -> Shown:
 
 
 def list_as_csv(case: Case, view: View) -> str:
-    """A row for each sample that is listed: truth, and what the three rules answer."""
+    """A row for each sample that is listed: truth, and what the three rules answer.
+
+    Labels are as in the files; where people call them otherwise, their names stand beside them.
+    """
     judgement = judge(case, view)
     table = _table(case, judgement, view, list_rows(case, view))
-    names = [each["rule"] for each in table[0]["answers"]] if table else []
-    head = ["sample", "text", "truth"]
-    for name in names:
-        head += [name, f"{name} share", f"{name} verdict"]
+    keys = ("label", "name") if case.table.names else ("label",)
+    rules = [each["rule"] for each in table[0]["answers"]] if table else []
+    head = ["sample", "text", *_heads("truth", keys)]
+    for name in rules:
+        head += [*_heads(name, keys), f"{name} share", f"{name} verdict"]
     rows = [
         [
-            *(row["sample"], row["text"], row["truth"]),
-            *(each[key] for each in row["answers"] for key in ("answer", "share", "verdict")),
+            *(row["sample"], row["text"]),
+            *(", ".join(each[key] for each in row["truth"]) for key in keys),
+            *(cell for each in row["answers"] for cell in _cells(each, keys)),
             row["disagreement"],
         ]
         for row in table
     ]
     return write_csv([[*head, "disagreement"], *rows])
+
+
+def _heads(name: str, keys: tuple[str, ...]) -> list[str]:
+    return [name, f"{name} name"][: len(keys)]
+
+
+def _cells(answered: Shown, keys: tuple[str, ...]) -> list[str]:
+    called = [answered["answer"][key] for key in keys]
+    return [*called, answered["share"], answered["verdict"]]
 
 
 def as_csv(answer: Answer) -> str:

@@ -1,9 +1,7 @@
 """What pages ask about the files that they show, and the replies: plain data, ready to be sent."""
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -28,6 +26,7 @@ from wassemble.web.explorer.present import (
     settle,
 )
 from wassemble.web.explorer.view import View
+from wassemble.web.replies import NotThereError, Reply, reply_with, to_bytes, to_json
 
 What = Literal["page", "answer", "all", "map", "frame", "files", "csv", "json", "list", "learn"]
 
@@ -40,52 +39,25 @@ class Question(BaseModel, frozen=True):
     job: str = ""  # what is learned
     seconds: float = 0.0  # that learning may take
 
-
-@dataclass(frozen=True)
-class Reply:
-    """The body of an answer; unless ``status`` is 200, the words that say what went wrong."""
-
-    status: int
-    body: bytes
-    name: str = ""  # of a file
-
-
-class _NoSampleError(InvalidInputError):
-    pass
+    @property
+    def source(self) -> tuple[str, ...]:
+        """What must be open for it."""
+        return self.view.source
 
 
 def answer_question(library: Library, question: Question) -> Reply:
     """The reply, also to what cannot be answered; `MemoryError` where there is too little."""
-    try:
-        if question.what == "files":
-            return Reply(200, _to_json({"cards": library.describe(question.view)}))
-        case = library.case(question.view)
-        if question.what == "learn":
-            folder = job_folder(library.uploads, question.job)
-            learned = learn(case, question.view, folder, question.seconds)
-            return Reply(200, _to_json(learned))
-        return _REPLIES[question.what](case, settle(case, question.view))
-    except InvalidInputError as error:
-        _refuse_lack_of_memory(error)
-        status = 404 if isinstance(error, _NoSampleError) else 422
-        return Reply(status, _to_bytes(str(error)))
+    return reply_with(lambda: _reply(library, question))
 
 
-def _refuse_lack_of_memory(error: BaseException) -> None:
-    """Readers take a file for broken that needs more memory than there is; it may not be."""
-    cause = error.__cause__
-    while cause is not None:
-        if isinstance(cause, MemoryError):
-            raise cause
-        cause = cause.__cause__
-
-
-def _to_bytes(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")  # a name may hold half a character
-
-
-def _to_json(value: Any) -> bytes:
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+def _reply(library: Library, question: Question) -> Reply:
+    if question.what == "files":
+        return Reply(200, to_json({"cards": library.describe(question.view)}))
+    case = library.case(question.view)
+    if question.what == "learn":
+        folder = job_folder(library.uploads, question.job)
+        return Reply(200, to_json(learn(case, question.view, folder, question.seconds)))
+    return _REPLIES[question.what](case, settle(case, question.view))
 
 
 def _pick(case: Case, view: View) -> tuple[int, View]:
@@ -96,7 +68,7 @@ def _pick(case: Case, view: View) -> tuple[int, View]:
     place = case.table.row(view.sample)
     if place is None:
         some = enumerate_names(case.table.samples[:4])
-        raise _NoSampleError(f"there is no sample {view.sample!r}; there are {some} ...")
+        raise NotThereError(f"there is no sample {view.sample!r}; there are {some} ...")
     return place, view
 
 
@@ -127,41 +99,41 @@ def _reply_page(case: Case, view: View) -> Reply:
         problem = str(error)
     text = case.table.texts.get(view.sample, "")
     about = {"text": text, "steps": present_steps(case, view, row), "shown": shown}
-    return Reply(200, _to_json(present_frame(case, view) | about | {"problem": problem}))
+    return Reply(200, to_json(present_frame(case, view) | about | {"problem": problem}))
 
 
 def _reply_answer(case: Case, view: View) -> Reply:
     row, view = _pick(case, view)
-    return Reply(200, _to_json(_show(case, row, view)))
+    return Reply(200, to_json(_show(case, row, view)))
 
 
 def _reply_all(case: Case, view: View) -> Reply:
     view = view.but(sample="", label="", model="")
-    return Reply(200, _to_json(present_frame(case, view) | {"board": present_board(case, view)}))
+    return Reply(200, to_json(present_frame(case, view) | {"board": present_board(case, view)}))
 
 
 def _reply_map(case: Case, view: View) -> Reply:
     view = view.but(sample="", label="", model="")
-    return Reply(200, _to_json(present_frame(case, view) | {"map": present_map(case, view)}))
+    return Reply(200, to_json(present_frame(case, view) | {"map": present_map(case, view)}))
 
 
 def _reply_frame(case: Case, view: View) -> Reply:
-    return Reply(200, _to_json(present_frame(case, view)))
+    return Reply(200, to_json(present_frame(case, view)))
 
 
 def _reply_csv(case: Case, view: View) -> Reply:
     row, view = _pick(case, view)
-    return Reply(200, _to_bytes(as_csv(_answer(case, row, view))), file_name(view.sample, "csv"))
+    return Reply(200, to_bytes(as_csv(_answer(case, row, view))), file_name(view.sample, "csv"))
 
 
 def _reply_json(case: Case, view: View) -> Reply:
     row, view = _pick(case, view)
-    body = _to_json(as_json(case, _answer(case, row, view), view))
+    body = to_json(as_json(case, _answer(case, row, view), view))
     return Reply(200, body, file_name(view.sample, "json"))
 
 
 def _reply_list(case: Case, view: View) -> Reply:
-    return Reply(200, _to_bytes(list_as_csv(case, view)), file_name(view.show or "all", "csv"))
+    return Reply(200, to_bytes(list_as_csv(case, view)), file_name(view.show or "all", "csv"))
 
 
 _REPLIES: dict[str, Callable[[Case, View], Reply]] = {

@@ -14,16 +14,17 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Redirect
 
 from wassemble.errors import InvalidInputError
 from wassemble.inputs.formats import ENDS
-from wassemble.web.explorer.learn_routes import add_learning, is_part, raise_problem
+from wassemble.web.explorer.learn_routes import add_learning, is_part
 from wassemble.web.explorer.learning import SECONDS, Jobs
-from wassemble.web.explorer.questions import Question, Reply, What
+from wassemble.web.explorer.questions import Question, What
 from wassemble.web.explorer.uploads import KERNEL_ENDS, Uploads
 from wassemble.web.explorer.view import LARGEST, MAX_FILES, SMALLEST, View
-from wassemble.web.explorer.workers import Workers
 from wassemble.web.middleware import seconds_left
 from wassemble.web.pages import attach, render
 from wassemble.web.paths import inside, list_files
+from wassemble.web.replies import Reply, raise_problem
 from wassemble.web.settings import Settings
+from wassemble.web.workers import Workers
 
 # What joins labels, in words; whether it needs a file.
 KERNELS = {
@@ -40,6 +41,7 @@ KERNELS = {
 }
 _PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp", ".gif": "gif"}
 # What files are usually called.
+_NAMES_NAME = re.compile(r"(^|[^a-z])names([^a-z]|$)", re.IGNORECASE)
 _TRUTH_NAME = re.compile(r"truth|gold|true|label", re.IGNORECASE)
 
 _View = Annotated[View, Query()]
@@ -154,7 +156,9 @@ def _add_files(router: APIRouter, settings: Settings, uploads: Uploads) -> None:
 
 
 def _add(view: View, reference: str, name: str) -> View:
-    """A view with one more file: a model's, the truth, or what a kernel is made from."""
+    """A view with one more file: a model's, names, the truth, or what a kernel is made from."""
+    if _NAMES_NAME.search(name) and not view.names:
+        return view.but(names=reference)
     if _TRUTH_NAME.search(name) and not view.truth:
         return view.but(truth=reference)
     if not name.lower().endswith(ENDS):
@@ -253,6 +257,7 @@ def _render_open(
         files=list_files(settings.folder, ENDS),
         kernel_files=list_files(settings.folder, KERNEL_ENDS),
         kernels=KERNELS,
+        usual_names=settings.names.name if settings.names else "",
         folder=settings.folder.name,
         view=view,
         cards=cards,

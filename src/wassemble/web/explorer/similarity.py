@@ -66,6 +66,12 @@ class Similarity:
         costs: np.ndarray = (-scale * _logs(self._base, model, source, target)).astype(np.float32)
         return costs
 
+    def declared(self, model: str, target: LabelSpace) -> np.ndarray | None:
+        """Target labels that a model has words for, where the kernel reaches more; else None."""
+        kernel = self._base if self.is_shared else self._base[model]
+        known = kernel.declared if isinstance(kernel, LabelledKernel) else None
+        return None if known is None else known[kernel.target.places(target)]
+
     def suggest_epsilon(self, model: str, source: LabelSpace, target: LabelSpace) -> float:
         """The epsilon that the library chooses on its own, or that of the kernel as it is."""
         if not self.has_cost:

@@ -38,6 +38,7 @@ class View(BaseModel, frozen=True, extra="forbid"):
     kernel: Annotated[_Name, Field(description="What the kernel is made from.")] = ""
     kernel_file: Annotated[_Name, Field(description="The file that the kernel needs.")] = ""
     truth: Annotated[_Name, Field(description="A file of true labels.")] = ""
+    names: Annotated[_Name, Field(description="A file of what people call the labels.")] = ""
     sample: Annotated[_Name, Field(description="Its id; the most disputed if empty.")] = ""
     epsilon: Annotated[_Number | None, Field(description="How far mass travels.")] = None
     mass: Annotated[
@@ -57,6 +58,9 @@ class View(BaseModel, frozen=True, extra="forbid"):
         Field(description="Listed alone: consensus right where the mean is wrong, and so on."),
     ] = ""
     about: Annotated[_Name, Field(description="Listed alone: samples of this label.")] = ""
+    dispute: Annotated[
+        _Weight, Field(description="Listed alone: samples that models dispute at least so much.")
+    ] = 0.0
     sort: Annotated[
         Literal["", "sample", "truth", "consensus", "mean", "sure", "unsure"],
         Field(description="Order of the list; the most disputed first if empty."),
@@ -71,7 +75,7 @@ class View(BaseModel, frozen=True, extra="forbid"):
     @property
     def source(self) -> tuple[str, ...]:
         """What is open, whatever is looked at."""
-        return (self.example, self.kernel, self.kernel_file, self.truth, *self.file)
+        return (self.example, self.kernel, self.kernel_file, self.truth, self.names, *self.file)
 
     @property
     def settings(self) -> str:

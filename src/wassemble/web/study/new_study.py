@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 from typing import Annotated, Literal
 
@@ -9,18 +10,14 @@ from fastapi import File, Form, UploadFile
 from pydantic import BaseModel
 
 from wassemble.errors import fail
+from wassemble.web.replies import Reply
 from wassemble.web.settings import Settings
 from wassemble.web.study import example
 from wassemble.web.study.design import CONSENT, Design
-from wassemble.web.study.items import Item, read_items
-from wassemble.web.study.pictures import (
-    Picture,
-    check_pictures,
-    make_items,
-    match_pictures,
-    read_pictures,
-)
+from wassemble.web.study.items import Item
+from wassemble.web.study.pictures import Picture
 from wassemble.web.study.questions import PAPER, Question
+from wassemble.web.study.reading import StudyFiles, read_files
 
 MAX_AT_ONCE = 500  # raters
 NRaters = Annotated[int, Form(ge=1, le=MAX_AT_ONCE)]
@@ -76,38 +73,32 @@ class NewStudy(BaseModel):
         )
         return asked or PAPER
 
-    def read(self, settings: Settings) -> tuple[Design, list[Item], dict[str, Picture]]:
-        """The options, the items, and the pictures that were sent for them."""
-        if self.is_example:
-            name, items, pictures = example.TITLE, example.read_items(), example.read_pictures()
-        else:
-            sent = read_pictures(
-                [
-                    (PurePath(each.filename).name, each.file)
-                    for each in self.pictures
-                    if each.filename
-                ],
-                max_bytes=settings.max_upload_bytes,
-            )
-            name, items = self._read_items(sent)
-            pictures = match_pictures(items, sent)
-            check_pictures(settings.folder, items, pictures)
-        return self._design(name), items, pictures
+    async def read(
+        self, settings: Settings, ask: Callable[[StudyFiles], Awaitable[Reply]]
+    ) -> tuple[Design, list[Item], dict[str, Picture]]:
+        """The options, the items, and the pictures that were sent for them.
 
-    def _read_items(self, sent: dict[str, Picture]) -> tuple[str, list[Item]]:
-        """The name of the file of items, and what is in it."""
+        ``ask`` has a worker read files.
+        """
+        if self.is_example:
+            return self._design(example.TITLE), example.read_items(), example.read_pictures()
+        items = None
         if self.file is not None and self.file.filename:
-            name = PurePath(self.file.filename).name[:100]
-            try:
-                return name, read_items(self.file.file.read().decode("utf-8"), name=name)
-            except UnicodeDecodeError as error:
-                fail(f"{name}: must be UTF-8 text; got another byte at {error.start}.")
-        if not sent:
+            items = PurePath(self.file.filename).name[:100], self.file.file
+        pictures = [
+            (PurePath(each.filename).name, each.file) for each in self.pictures if each.filename
+        ]
+        if items is None and not pictures:
             fail(
                 "a study needs a file of items, or pictures; got none.",
                 hint="choose a CSV or JSON-lines file",
             )
-        return "pictures", make_items(sent)
+        # Before the files: it takes no time.
+        design = self._design("pictures" if items is None else items[0])
+        read = await read_files(
+            items, pictures, ask, served=settings.folder, max_bytes=settings.max_upload_bytes
+        )
+        return design, *read
 
     def _design(self, name: str) -> Design:
         """The options of the study, titled after its file if it has no title."""

@@ -8,11 +8,13 @@ from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from wassemble.errors import InvalidInputError, fail
-from wassemble.web.middleware import compute_slot
+from wassemble.web.middleware import compute_slot, seconds_left
 from wassemble.web.pages import attach, render
+from wassemble.web.replies import Reply
 from wassemble.web.settings import Settings
 from wassemble.web.study import exports, join_routes, rater_routes
 from wassemble.web.study.answers import Answer
@@ -21,6 +23,7 @@ from wassemble.web.study.design import assign
 from wassemble.web.study.item_page import PICTURE, render_item, send_picture
 from wassemble.web.study.new_study import MAX_AT_ONCE, NewStudy, NRaters
 from wassemble.web.study.questions import KINDS, PAPER, TEMPLATES, Question
+from wassemble.web.study.reading import StudyFiles
 from wassemble.web.study.results import compute_results
 from wassemble.web.study.store import OpenStore, Study, close_store
 
@@ -73,16 +76,27 @@ def begin(request: Request) -> HTMLResponse:
 
 
 @router.post("", dependencies=[_Turn], **_POST)
-def create(
+async def create(
     request: Request,
     store: OpenStore,
     form: Annotated[NewStudy, Form(media_type="multipart/form-data")],
 ) -> Response:
     """Create a study with links for so many raters, or places to join."""
+    workers = request.app.state.workers
+
+    async def ask(files: StudyFiles) -> Reply:
+        reply: Reply = await workers.ask(files, seconds_left(request), request.is_disconnected)
+        return reply
+
     try:
-        design, items, pictures = form.read(request.app.state.settings)
-        study = store.create_study(
-            design, items, form.n_raters, pictures=pictures, is_joinable=form.access == "join"
+        design, items, pictures = await form.read(request.app.state.settings, ask)
+        study = await run_in_threadpool(
+            store.create_study,
+            design,
+            items,
+            form.n_raters,
+            pictures=pictures,
+            is_joinable=form.access == "join",
         )
     except InvalidInputError as error:
         if "text/html" not in request.headers.get("accept", ""):

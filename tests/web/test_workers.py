@@ -15,8 +15,8 @@ from web.explorer.small import histograms
 from wassemble import InvalidInputError, Predictions, write_predictions
 from wassemble.web.explorer.questions import Question
 from wassemble.web.explorer.view import View
-from wassemble.web.explorer.workers import Workers
 from wassemble.web.settings import Settings
+from wassemble.web.workers import Workers
 
 SMALL = View(file=("small.npz",))
 LARGE = View(file=("large.npz",))

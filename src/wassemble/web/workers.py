@@ -25,16 +25,19 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 from fastapi import HTTPException
+from pydantic import Field, TypeAdapter
 
 from wassemble._checks import fail
 from wassemble.web.explorer.library import Library
-from wassemble.web.explorer.questions import Question, Reply, What, answer_question
+from wassemble.web.explorer.questions import Question, What, answer_question
 from wassemble.web.explorer.view import View
 from wassemble.web.pages import FAULT
+from wassemble.web.replies import Reply, reply_with
 from wassemble.web.settings import Settings
+from wassemble.web.study.reading import StudyFiles, read_study
 
 # A worker is one of several processes; and Arrow's own pool would reserve a gigabyte at once.
 _ENVIRONMENT = {
@@ -50,6 +53,9 @@ _FORK, _READY = b"f", b"r"
 _N_REMEMBERED = 16
 _READY_MADE: tuple[What, ...] = ("page", "all")
 _SECONDS_TO_END = 5.0
+
+Asked = Question | StudyFiles
+_READER: TypeAdapter[Asked] = TypeAdapter(Annotated[Asked, Field(discriminator="what")])
 
 
 class Workers:
@@ -94,7 +100,7 @@ class Workers:
             self._calls = self._zygote = None
 
     async def ask(
-        self, question: Question, seconds: float, is_gone: Callable[[], Awaitable[bool]]
+        self, question: Asked, seconds: float, is_gone: Callable[[], Awaitable[bool]]
     ) -> Reply:
         """The reply to a question: in time, else 503, and within the memory, else 422.
 
@@ -118,7 +124,7 @@ class Workers:
         finally:
             self._turns.release()
 
-    async def _ask(self, question: Question, deadline: float) -> Reply:
+    async def _ask(self, question: Asked, deadline: float) -> Reply:
         worker = self._pick(question)
         reply = await self._try(worker, question, deadline)
         # What it kept from before may have been in the way: a fresh one has the last word.
@@ -137,10 +143,10 @@ class Workers:
         fail(
             f"this takes more than {self._settings.max_memory:,} MB, the most this server gives to"
             " one request, or breaks the process that reads it.",
-            hint="open fewer samples or labels; `wassemble serve --max-memory` sets the limit",
+            hint="send or open less at once; `wassemble serve --max-memory` sets the limit",
         )
 
-    async def _try(self, worker: _Worker, question: Question, deadline: float) -> Reply | None:
+    async def _try(self, worker: _Worker, question: Asked, deadline: float) -> Reply | None:
         """The reply of a worker, which is idle again then; None if it died."""
         try:
             reply = await worker.ask(question, deadline)
@@ -156,11 +162,11 @@ class Workers:
             self._idle.append(worker)
         return reply
 
-    def _pick(self, question: Question) -> _Worker:
+    def _pick(self, question: Asked) -> _Worker:
         """The idle worker that has the files open, or that was asked longest ago, or a new one."""
         if not self._idle:
             return self._fork()
-        known = [each for each in self._idle if question.view.source in each.opened]
+        known = [each for each in self._idle if question.source in each.opened]
         chosen = [self._idle[0], *known][-1]
         self._idle.remove(chosen)
         return chosen
@@ -191,7 +197,7 @@ class _Worker:
         """Let it go."""
         self._link.close()
 
-    async def ask(self, question: Question, deadline: float) -> Reply:
+    async def ask(self, question: Asked, deadline: float) -> Reply:
         """Its reply; `EOFError` if it died."""
         self.n_asked += 1
         text = question.model_dump_json().encode()
@@ -199,7 +205,7 @@ class _Worker:
         await asyncio.get_running_loop().sock_sendall(self._link, sent)
         status, *sizes = _REPLIED.unpack(await self._read(_REPLIED.size))
         name, body = [await self._read(size) for size in sizes]
-        self.opened.append(question.view.source)
+        self.opened.append(question.source)
         return Reply(status, bytes(body), name.decode())
 
     async def _read(self, size: int) -> bytearray:
@@ -277,7 +283,7 @@ def _work(library: Library, link: socket.socket, max_memory: int) -> None:
     file = link.makefile("rwb")
     while asked := file.read(_ASKED.size):
         deadline, size = _ASKED.unpack(asked)
-        question = Question.model_validate_json(file.read(size))
+        question = _READER.validate_json(file.read(size))
         # Nobody handles the signal, so the kernel ends the process, even inside of a C function.
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-3))
         reply = _answer(library, question)
@@ -287,8 +293,10 @@ def _work(library: Library, link: socket.socket, max_memory: int) -> None:
         file.flush()
 
 
-def _answer(library: Library, question: Question) -> Reply:
+def _answer(library: Library, question: Asked) -> Reply:
     try:
+        if isinstance(question, StudyFiles):
+            return reply_with(lambda: read_study(question))
         return answer_question(library, question)
     except MemoryError:
         os._exit(0)
