@@ -242,6 +242,10 @@ class Rule(ABC):
         """Place of the only model that counts, among those of these names; None: all do."""
         return None
 
+    def named(self, names: Sequence[str]) -> Rule:
+        """The rule, with the name of a model where its place may have been given."""
+        return self
+
     def among_voters(self) -> Rule:
         """The rule of the models that vote, by their places among them."""
         return self
@@ -653,6 +657,9 @@ class Single(MeanRule):
             known = ", ".join(map(repr, names))
             fail(f"a single model must be one of {known}; got {self.model!r}.")
         return place
+
+    def named(self, names: Sequence[str]) -> Single:
+        return Single(names[self.find_model(names)])
 
     def among_voters(self) -> Single:
         return Single(0)
