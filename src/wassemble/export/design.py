@@ -1,6 +1,6 @@
 """What a head computes: from the scores of each model to the consensus and its decision.
 
-The whole of it is written down once, for arrays of any library of the array API: scores are
+The whole of it is written down once, for arrays of NumPy and nodes of a graph: scores are
 completed, models weighed, the rule unrolled and labels decided as `FusionPlan` does it. Files,
 numbers to test it with and how it is run are left to others.
 """

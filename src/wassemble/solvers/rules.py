@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 
-from wassemble._arrays import Array, namespace, without_gradient
+from wassemble._arrays import Array, is_array, namespace, without_gradient
 from wassemble._checks import (
     Constraints,
     Count,
@@ -198,7 +198,7 @@ class Rule(ABC):
         Parameters
         ----------
         histograms : list of arrays of shape (n_samples, n_source)
-            Of any library of the array API, or nodes of a graph.
+            Arrays of NumPy, or nodes of a graph.
         kernels : list of Kernel
             One per model, the same for all samples.
         weights : array of shape (n_models, 1 or n_samples, 1 or n_target)
@@ -670,8 +670,9 @@ class Single(MeanRule):
                 f"a model among arrays must be told by its place; got {self!r}.",
                 hint="Single(0) is the first",
             )
-        alone = np.zeros(len(histograms))
-        alone[check_index(self.model, "model", len(histograms))] = 1
+        n_models = histograms.shape[0] if is_array(histograms) else len(histograms)
+        alone = np.zeros(n_models)
+        alone[check_index(self.model, "model", n_models)] = 1
         return super().pose(histograms, kernels, **options | {"weights": alone})
 
     @property
