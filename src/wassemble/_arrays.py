@@ -25,6 +25,11 @@ def namespace(array: Array) -> Any:
     return np if isinstance(array, np.ndarray) else array_api_compat.array_namespace(array)
 
 
+def is_array(value: Any) -> bool:
+    """Whether ``value`` is an array of any library of the array API."""
+    return hasattr(value, "__array_namespace__") or is_torch_array(value)
+
+
 def is_torch_array(value: Any) -> bool:
     """Whether ``value`` is a torch tensor."""
     return not isinstance(value, np.ndarray) and array_api_compat.is_torch_array(value)

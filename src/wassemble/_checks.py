@@ -19,6 +19,7 @@ from wassemble._arrays import (
     convert_like,
     detached,
     has_names,
+    is_array,
     is_frame,
     is_series,
     is_torch_array,
@@ -31,7 +32,7 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     """``value`` as a real floating array; integers and booleans become float64.
 
     Torch tensors stay torch tensors; with ``like`` a torch tensor, everything becomes one,
-    on its device.
+    on its device. Arrays of other libraries are read as NumPy reads them.
     """
     if is_torch_array(value):
         if value.is_complex():
@@ -50,17 +51,7 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
             f"{option(name)} must hold a number everywhere; got a masked array.",
             hint="`.filled(value)` says what stands for the masked entries",
         )
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError):
-        fail(
-            f"{option(name)} must be a rectangular array of numbers; got rows of different lengths."
-        )
-    except RuntimeError:  # torch, of a tensor inside a list that requires a gradient
-        fail(
-            f"{option(name)} must be one array or tensor; got a {type(value).__name__} of tensors.",
-            hint="torch.stack makes one tensor of them",
-        )
+    array = read_array(value, name)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
@@ -71,6 +62,28 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     if array.dtype.itemsize > 8:  # long double: nothing below computes in it
         array = array.astype(np.float64)
     return array if like is None else convert_like(array, like)
+
+
+def read_array(value: Any, name: str) -> np.ndarray:
+    """``value`` as an array of NumPy, whatever it holds; a tensor outside of any gradient."""
+    try:
+        return detached(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        if is_array(value):  # in the memory of a device, or traced to be compiled
+            fail(
+                f"{option(name)} must be an array that NumPy can read, or a torch tensor;"
+                f" got an array of {type(value).__module__.partition('.')[0]}.",
+                hint="move it to the processor's memory first",
+            )
+        if isinstance(error, RuntimeError):  # torch, of a tensor in a list, with a gradient
+            fail(
+                f"{option(name)} must be one array or tensor; got a {type(value).__name__} of"
+                " tensors.",
+                hint="torch.stack makes one tensor of them",
+            )
+        fail(
+            f"{option(name)} must be a rectangular array of numbers; got rows of different lengths."
+        )
 
 
 def refuse_names(value: Any, name: str) -> None:

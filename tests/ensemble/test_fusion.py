@@ -398,3 +398,15 @@ def test_a_single_model_is_prepared_by_name():
 def test_weights_of_a_damaged_file_are_refused(weights):
     with pytest.raises(ws.InvalidInputError, match="must be numbers, one per model"):
         Fusion.from_dict({"weights": weights})
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"a": 1.5, "b": -0.5}, "must not be negative; got -0.5 at 'b'"),
+        (np.array([[1, 0, 2], [0, 1, -1]]), "got -1 at 'b', target label 'cow'"),
+    ],
+)
+def test_a_weight_is_told_by_the_name_of_its_model(models, weights, words):
+    with pytest.raises(ws.InvalidInputError, match=words):
+        Fusion(weights=weights, target=LABELS).fuse(models)

@@ -99,6 +99,12 @@ def test_a_head_knows_where_labels_lie(power, positions, tmp_path):
     check(ws.Fusion(ws.LineBarycenter(power), target=target, kind="multiclass"), spaces(), tmp_path)
 
 
+@pytest.mark.parametrize("model", ["b", 1])
+def test_a_head_of_one_model_says_its_name(model, tmp_path):
+    about = check(ws.Fusion(ws.Single(model), kind="multiclass"), spaces(), tmp_path)
+    assert about["rule"] == "b alone"
+
+
 @pytest.mark.parametrize("unobserved", ["spread", "renormalize", "drop"])
 def test_a_head_completes_lists_as_the_fusion_says(unobserved, tmp_path):
     fusion = ws.Fusion(ws.HELLINGER, kind="multiclass", unobserved=unobserved)

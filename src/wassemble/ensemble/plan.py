@@ -76,8 +76,9 @@ class FusionPlan:
 
     def _read(self, fusion: Fusion) -> None:
         """What the fusion says, but for its kernel: those of the members are all that is used."""
-        self.rule = fusion.rule.on_line(self.target.positions)
-        self.placed_rule = self.rule.among_voters()
+        placed = fusion.rule.on_line(self.target.positions)
+        self.rule = placed.named([member.model for member in self.members])
+        self.placed_rule = placed.among_voters()
         self.leftover = fusion.leftover
         self.unobserved = fusion.unobserved
         self.hard_confidence = fusion.hard_confidence
@@ -113,7 +114,12 @@ class FusionPlan:
                     f" {enumerate_names(strange or weights)}."
                 )
             weights = [weights[name] for name in names]
-        return np.asarray(detached(check_weights(weights, len(names), len(self.target))))
+        shape = len(names), len(self.target)
+        return np.asarray(detached(check_weights(weights, *shape, place=self._place_weight)))
+
+    def _place_weight(self, model: int, label: int | None = None) -> str:
+        words = repr(self.members[model].model)
+        return words if label is None else f"{words}, target label {self.target[label]!r}"
 
     def with_weights(self, weights: Any) -> FusionPlan:
         """The same plan with other weights; labels are not matched again."""

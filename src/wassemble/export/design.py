@@ -1,6 +1,6 @@
 """What a head computes: from the scores of each model to the consensus and its decision.
 
-The whole of it is written down once, for arrays of any library of the array API: scores are
+The whole of it is written down once, for arrays of NumPy and nodes of a graph: scores are
 completed, models weighed, the rule unrolled and labels decided as `FusionPlan` does it. Files,
 numbers to test it with and how it is run are left to others.
 """
@@ -86,7 +86,7 @@ class Design:
         plan = fusion.plan(models)
         return Design(
             plan, task or plan.kind, fusion.normalize, temperature, thresholds, gaps, abstentions,
-            plan.placed_rule,
+            plan.rule,
         )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ class Design:
     def expect(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the library itself answers, in float64."""
         plan = self.plan
-        if self.rule != plan.placed_rule:  # other sweeps
+        if self.rule != plan.rule:  # other sweeps
             plan = plan.with_rule(self.rule)
         chunk = plan.fuse([self._say_again(inputs, member) for member in plan.members])
         scores = np.nan_to_num(chunk.scores)

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from wassemble._arrays import detached
-from wassemble._checks import as_float_array, check_nonnegative, fail, refuse_names
+from wassemble._checks import (
+    as_float_array,
+    check_nonnegative,
+    fail,
+    read_array,
+    refuse_names,
+)
 
 
 def read_scores(scores: Any, name: str = "scores") -> np.ndarray:
@@ -85,7 +91,7 @@ def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray,
     ``n_answers`` is that number, if it is known; it stays unknown for answers given.
     """
     refuse_names(scores, "scores")
-    places = detached(scores)
+    places = read_array(scores, "scores")
     if places.ndim != 1 or places.dtype.kind not in "iu":
         table = read_scores(scores)
         if n_answers is not None and table.shape[1] != n_answers:
@@ -110,7 +116,7 @@ def read_answers(scores: Any, n_answers: int | None = None) -> tuple[np.ndarray,
 def read_truth(truth: Any, n_samples: int, n_labels: int | None) -> np.ndarray:
     """``truth`` as the place of the true label of each sample, checked against the labels."""
     refuse_names(truth, "truth")
-    places = detached(truth)
+    places = read_array(truth, "truth")
     if places.dtype.kind not in "iu":
         fail(
             "`truth` must be whole numbers, the places of the true labels counted from 0;"

@@ -15,8 +15,8 @@ from wassemble._arrays import (
     detached,
     find_torch,
     has_tangent,
+    is_array,
     is_on_host,
-    is_torch_array,
     log_of,
     namespace,
     widest_float,
@@ -56,10 +56,7 @@ class _Histograms:
             )
         # Models that already lie in one array need no copy to share a product.
         self._stacked: Array | None = None
-        is_array = isinstance(histograms, np.ndarray) or (
-            like is not None and is_torch_array(histograms)
-        )
-        if is_array and histograms.ndim in (2, 3) and len(histograms):
+        if is_array(histograms) and histograms.ndim in (2, 3) and histograms.shape[0]:
             self._read_stacked(as_float_array(histograms, "histograms", like=like), like)
         else:
             self._read_each(histograms, like)

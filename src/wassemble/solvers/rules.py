@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import numpy as np
 
-from wassemble._arrays import Array, namespace, without_gradient
+from wassemble._arrays import Array, is_array, namespace, without_gradient
 from wassemble._checks import (
     Constraints,
     Count,
@@ -198,7 +198,7 @@ class Rule(ABC):
         Parameters
         ----------
         histograms : list of arrays of shape (n_samples, n_source)
-            Of any library of the array API, or nodes of a graph.
+            Arrays of NumPy, or nodes of a graph.
         kernels : list of Kernel
             One per model, the same for all samples.
         weights : array of shape (n_models, 1 or n_samples, 1 or n_target)
@@ -241,6 +241,10 @@ class Rule(ABC):
     def find_model(self, names: Sequence[str]) -> int | None:
         """Place of the only model that counts, among those of these names; None: all do."""
         return None
+
+    def named(self, names: Sequence[str]) -> Rule:
+        """The rule, with the name of a model where its place may have been given."""
+        return self
 
     def among_voters(self) -> Rule:
         """The rule of the models that vote, by their places among them."""
@@ -658,6 +662,9 @@ class Single(MeanRule):
             fail(f"a single model must be one of {known}; got {self.model!r}.")
         return place
 
+    def named(self, names: Sequence[str]) -> Single:
+        return Single(names[self.find_model(names)])
+
     def among_voters(self) -> Single:
         return Single(0)
 
@@ -667,8 +674,9 @@ class Single(MeanRule):
                 f"a model among arrays must be told by its place; got {self!r}.",
                 hint="Single(0) is the first",
             )
-        alone = np.zeros(len(histograms))
-        alone[check_index(self.model, "model", len(histograms))] = 1
+        n_models = histograms.shape[0] if is_array(histograms) else len(histograms)
+        alone = np.zeros(n_models)
+        alone[check_index(self.model, "model", n_models)] = 1
         return super().pose(histograms, kernels, **options | {"weights": alone})
 
     @property

@@ -1,4 +1,4 @@
-"""Rules as one straight computation, for arrays of any library of the array API.
+"""Rules as one straight computation, for arrays of NumPy and nodes of a graph.
 
 Nothing is checked or chosen, and no loop ends by itself: what is written here can be written down
 once and run elsewhere. `Rule.unroll` is made of it.

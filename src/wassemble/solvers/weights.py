@@ -1,5 +1,6 @@
 """Weights of models: on the simplex, per model, label and sample."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ def check_weights(
     like: Array | None = None,
     whole: bool = True,
     n_samples: int | None = None,
+    place: Callable[..., str] | None = None,
 ) -> Array:
     """Weights on the simplex over models, in the library of ``like`` (None: NumPy).
 
     One per model, per model and target label or, with ``n_samples``, per model and sample
     or per model, sample and target label. Only a ``whole`` set of models has weights that
-    sum to 1.
+    sum to 1. ``place`` words the indices of a weight, by default as numbers.
     """
     if weights is None:
         return convert_like(np.full(n_models, 1 / n_models), like)
@@ -37,8 +39,8 @@ def check_weights(
             f"{option('weights')} must have shape ({n_models},), one per model, or ({n_models},"
             f" {n_target}), one per model and target label{also}; got {shape}."
         )
-    place = ("model {}", "model {}, target label {}", "model {}, sample {}, target label {}")
-    check_nonnegative(weights, "weights", place[weights.ndim - 1].format)
+    numbers = ("model {}", "model {}, target label {}", "model {}, sample {}, target label {}")
+    check_nonnegative(weights, "weights", place or numbers[weights.ndim - 1].format)
     if whole:
         check_weights_sum(detached(weights))
     return weights
