@@ -18,6 +18,7 @@ from wassemble.kernels import (
 )
 from wassemble.labels import LabelSpace
 
+onnx = pytest.importorskip("onnx", reason="heads need the extra onnx")
 pytest.importorskip("onnxruntime", reason="heads need the extra onnx")
 
 NAMES = [f"label {i}" for i in range(7)]
@@ -140,6 +141,16 @@ def test_a_model_without_weight_is_not_asked_for(tmp_path):
     fusion = ws.Fusion(ws.ARITHMETIC, kind="multiclass", weights={"a": 0.5, "b": 0.0, "c": 0.5})
     about = check(fusion, spaces(), tmp_path)
     assert (list(about["models"]), about["unused"]) == (["a", "c"], ["b"])
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
+def test_models_of_one_kind_take_their_steps_together(kind, tmp_path):
+    n_steps = []
+    for n_models in (2, 6):
+        models = {f"model {place}": LabelSpace(NAMES) for place in range(n_models)}
+        check(ws.Fusion(FIVE_SWEEPS, make_kernel("dense"), kind=kind), models, tmp_path, gaps=True)
+        n_steps.append(len(onnx.load(tmp_path / "head.onnx").graph.node))
+    assert n_steps[0] == n_steps[1]
 
 
 def make_models(n_samples=200, seed=0):
