@@ -1,7 +1,5 @@
 """A small head, and inputs that it must refuse: the same for Python, HTTP and JavaScript."""
 
-import numpy as np
-
 import wassemble as ws
 from wassemble.export import export_onnx
 from wassemble.labels import LabelSpace
@@ -15,8 +13,17 @@ BAD = {
     "samples are missing": GOOD | {"second": [[0.4, 0.6]]},
     "a score is missing": GOOD | {"second": [[0.4, None], [0.9, 0.1]]},
     "a score is negative": GOOD | {"second": [[0.4, 0.6], [1.1, -0.1]]},
+    "a score is too large for its type": GOOD | {"second": [[0.4, 0.6], [1e39, 0.1]]},
+    "a score is a text": GOOD | {"second": [[0.4, "0.6"], [0.9, 0.1]]},
+    "a row is too short": GOOD | {"second": [[0.4, 0.6], [0.9]]},
+    "a table is too deep": GOOD | {"second": [[[0.4, 0.6]], [[0.9, 0.1]]]},
+    "a table is a number": GOOD | {"second": 0.4},
+    "a table is empty": GOOD | {"second": []},
+    "a model's name has odd letters": GOOD | {'it\'s\r\n"third"': [[1.0]]},
     "a row has too much mass": GOOD | {"second": [[0.4, 0.6], [0.9, 0.9]]},
     "the mask is none": GOOD | {"answered": [[1, 2], [1, 1]]},
+    "the mask has a gap": GOOD | {"answered": [[1, None], [1, 1]]},
+    "the mask is too narrow": GOOD | {"answered": [[1], [1]]},
 }
 
 
@@ -29,7 +36,7 @@ def write_head(path, **options):
 
 def refusal(head, inputs):
     """The words with which Python refuses inputs."""
-    given = {name: np.array(rows, dtype=float) for name, rows in inputs.items()}
+    given = dict(inputs)
     answered = given.pop("answered", None)
     try:
         head(given, answered)

@@ -18,6 +18,7 @@ from wassemble.kernels import (
 )
 from wassemble.labels import LabelSpace
 
+onnx = pytest.importorskip("onnx", reason="heads need the extra onnx")
 pytest.importorskip("onnxruntime", reason="heads need the extra onnx")
 
 NAMES = [f"label {i}" for i in range(7)]
@@ -148,10 +149,33 @@ def test_numbers_beyond_float32_are_computed_in_float64(tmp_path):
     assert check(fusion, spaces(), tmp_path)["arithmetic"].startswith("float64")
 
 
+@pytest.mark.parametrize("kernel", ["dense", "sparse"])
+def test_none_of_these_is_heard_though_no_sample_said_so(kernel, tmp_path, rng):
+    rule = ws.Barycenter(ws.Unbalanced(20.0, epsilon=0.05), max_sweeps=9, tolerance=None)
+    fusion = ws.Fusion(rule, make_kernel(kernel), kind="multilabel")
+    tables = {name: rng.random((9, 7)) for name in "ab"}
+    samples = [Predictions(name, range(9), NAMES, tables[name]) for name in tables]
+    check(fusion, samples, tmp_path, samples=samples)
+    tables["a"][:] = 0
+    samples = [Predictions(name, range(9), NAMES, tables[name]) for name in tables]
+    found = load_head(tmp_path / "head.onnx")(tables)["scores"]
+    np.testing.assert_allclose(found, fusion.fuse(samples).scores, atol=1e-5)
+
+
 def test_a_model_without_weight_is_not_asked_for(tmp_path):
     fusion = ws.Fusion(ws.ARITHMETIC, kind="multiclass", weights={"a": 0.5, "b": 0.0, "c": 0.5})
     about = check(fusion, spaces(), tmp_path)
     assert (list(about["models"]), about["unused"]) == (["a", "c"], ["b"])
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
+def test_models_of_one_kind_take_their_steps_together(kind, tmp_path):
+    n_steps = []
+    for n_models in (2, 6):
+        models = {f"model {place}": LabelSpace(NAMES) for place in range(n_models)}
+        check(ws.Fusion(FIVE_SWEEPS, make_kernel("dense"), kind=kind), models, tmp_path, gaps=True)
+        n_steps.append(len(onnx.load(tmp_path / "head.onnx").graph.node))
+    assert n_steps[0] == n_steps[1]
 
 
 def make_models(n_samples=200, seed=0):

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -200,26 +200,36 @@ class Design:
     def compute(self, inputs: list[Any], answered: Any, *, exact: bool) -> dict[str, Any]:
         """Scores and decisions, from the scores of each model and who answered."""
         xp = namespace(inputs[0])
-        told = []
-        for place, (member, scores) in enumerate(zip(self.members, inputs, strict=True)):
-            said = None if answered is None else answered[:, place] > 0
-            told.append(_Told(self, member, scores, said))
-        votes = self._votes(told)
+        told: dict[int, _Own] = {}
+        for places in self._alike():
+            said = None if answered is None else xp.take(answered, places, axis=1) > 0
+            together = _Told(self, self.members[places[0]], [inputs[p] for p in places], said)
+            told |= zip(places, together.split(), strict=True)
+        own = [told[place] for place in range(len(inputs))]
+        votes = self._votes(own)
         fused = self.rule.unroll(
-            [each.rows(self.rule) for each in told],
+            [each.rows for each in own],
             self.kernels,
-            self._weights(xp, votes, [each.say for each in told]),
+            self._weights(xp, votes, [each.say for each in own]),
             keeps_mass=self.plan.kind == "multiclass",
             exact=exact,
         )
         return self._finish(xp, fused, votes)
 
-    def _votes(self, told: list[_Told]) -> Any:
+    def _alike(self) -> list[list[int]]:
+        """Places of models whose scores go the same way, and so all at once."""
+        alike: dict[int, list[int]] = {}
+        for place, member in enumerate(self.members):
+            is_plain = member.groups is None and not member.lost.any()
+            alike.setdefault(len(member.labels) if is_plain else -1 - place, []).append(place)
+        return list(alike.values())
+
+    def _votes(self, told: list[_Own]) -> Any:
         """Who has a say on which sample, ``(n_models, n_samples)``; None: all, on all."""
         if all(each.votes is None for each in told):
             return None
-        xp = namespace(told[0].scores)
-        always = xp.sum(told[0].scores * 0.0, axis=1) > -1
+        xp = namespace(told[0].rows)
+        always = xp.sum(told[0].rows * 0.0, axis=1) > -1
         return xp.stack([always if each.votes is None else each.votes for each in told])
 
     def _weights(self, xp: Any, votes: Any, says: list[Any]) -> Any:
@@ -227,8 +237,9 @@ class Design:
         plan, places = self.plan, self.places
         if votes is None:
             return plan.weights_of(places).reshape(len(places), 1, -1)
-        heard = _as_float(votes)
-        say = xp.stack([h if s is None else h * s for h, s in zip(heard, says, strict=True)])
+        heard = say = _as_float(votes)
+        if any(each is not None for each in says):
+            say = xp.stack([h if s is None else h * s for h, s in zip(heard, says, strict=True)])
         weights = say[:, :, None] * plan.label_weights[places].reshape(len(places), 1, -1)
         total = xp.sum(weights, axis=0)
         shares = weights / xp.where(total > 0, total, 1.0)
@@ -268,12 +279,12 @@ class Design:
         return {"label": (scores >= self.thresholds) & some[:, None]}
 
 
-class _Told:
-    """What one model said, as it is fused; `FusionPlan.complete` on any arrays.
+class _Own(NamedTuple):
+    """What one model said, as the rule takes it.
 
     Attributes
     ----------
-    scores : array of shape (n_samples, n_labels as they are fused)
+    rows : array of shape (n_samples, n_labels as they are fused)
         Without gaps; 0 where the model did not answer.
     votes : array of shape (n_samples,), or None
         Whether it has a say; None: always.
@@ -281,16 +292,55 @@ class _Told:
         Share of its mass on labels that lead somewhere; None: all of it.
     """
 
-    def __init__(self, design: Design, member: Member, given: Any, said: Any) -> None:
-        self._design, self._member = design, member
-        self._xp = namespace(given)
+    rows: Any
+    votes: Any
+    say: Any
+
+
+class _Told:
+    """What models of one kind said; `FusionPlan.complete` on any arrays.
+
+    Scores have shape (n_samples, n_models, n_labels): whatever is done is done for all of them at
+    once, as each step of a head takes time, however little there is to do.
+    """
+
+    def __init__(self, design: Design, member: Member, tables: Sequence[Any], said: Any) -> None:
+        self._design, self._member, self._tables = design, member, tables
+        self._xp = namespace(tables[0])
         self._is_multiclass = design.plan.kind == "multiclass"
-        self.say: Any = None
-        scores, missing = self._without_nan(given)
-        self.votes = self._answers(scores, missing, said)
-        if self.votes is not None:
-            scores = self._xp.where(self.votes[:, None], scores, 0.0)
-        self.scores = self._leave_lost(self._merge(self._complete(scores, missing)))
+        self._say: Any = None
+        self._given = self._xp.stack(tables, axis=1)
+        scores, missing = self._without_nan(self._given)
+        self._votes = self._answers(scores, missing, said)
+        if self._votes is not None:
+            scores = self._xp.where(self._votes[..., None], scores, 0.0)
+        self._scores = self._leave_lost(self._merge(self._complete(scores, missing)))
+
+    def split(self) -> list[_Own]:
+        """Model by model."""
+        rows = self._rows()
+
+        def cut(values: Any, nth: int) -> Any:
+            return None if values is None else values[:, nth]
+
+        return [
+            _Own(
+                table if rows is self._given else cut(rows, nth),
+                cut(self._votes, nth),
+                cut(self._say, nth),
+            )
+            for nth, table in enumerate(self._tables)
+        ]
+
+    def _rows(self) -> Any:
+        """The scores as the rule takes them."""
+        if not self._design.rule.is_balanced:
+            return self._scores
+        scores = _divide(self._xp, self._scores)
+        if self._votes is None:
+            return scores
+        # Any histogram will do for a model of weight 0; one without mass would not.
+        return self._xp.where(self._votes[..., None], scores, 1 / scores.shape[-1])
 
     def _without_nan(self, given: Any) -> tuple[Any, Any]:
         xp, missing = self._xp, None
@@ -305,10 +355,10 @@ class _Told:
         """A histogram without any mass is an abstention; scores of 0 say "none of these"."""
         xp = self._xp
         if self._is_multiclass:
-            has_mass = xp.max(scores, axis=1) > 0
+            has_mass = xp.max(scores, axis=-1) > 0
             return has_mass if said is None else said & has_mass
         if missing is not None:
-            reported = xp.any(~missing, axis=1)
+            reported = xp.any(~missing, axis=-1)
             return reported if said is None else said & reported
         return said
 
@@ -319,10 +369,10 @@ class _Told:
             if missing is None or unobserved == "drop":
                 return scores
             return self._fill(scores, missing, self._smallest(scores, missing) / 2)
-        sums = self._xp.sum(scores, axis=1)
+        sums = self._xp.sum(scores, axis=-1)
         if missing is not None and unobserved == "spread":
             left = self._xp.maximum(1.0 - sums, 0.0)
-            n_missing = self._xp.sum(_as_float(missing), axis=1)
+            n_missing = self._xp.sum(_as_float(missing), axis=-1)
             left = left / self._xp.maximum(n_missing, 1.0)
             smallest = self._smallest(scores, missing | (scores <= 0))
             scores = self._fill(scores, missing, self._xp.minimum(left, smallest))
@@ -331,18 +381,18 @@ class _Told:
         return _divide(self._xp, scores)
 
     def _smallest(self, scores: Any, out: Any) -> Any:
-        return self._xp.min(self._xp.where(out, self._xp.inf, scores), axis=1)
+        return self._xp.min(self._xp.where(out, self._xp.inf, scores), axis=-1)
 
     def _fill(self, scores: Any, missing: Any, value: Any) -> Any:
-        gaps = missing if self.votes is None else missing & self.votes[:, None]
-        return self._xp.where(gaps, value[:, None], scores)
+        gaps = missing if self._votes is None else missing & self._votes[..., None]
+        return self._xp.where(gaps, value[..., None], scores)
 
     def _round(self, scores: Any, missing: Any, sums: Any) -> Any:
         """Whole rows with mass 1; the others as they are."""
         whole = abs(sums - 1.0) <= SUM_SLACK
         if missing is not None:
-            whole = whole & ~self._xp.any(missing, axis=1)
-        return scores / self._xp.where(whole, sums, 1.0)[:, None]
+            whole = whole & ~self._xp.any(missing, axis=-1)
+        return scores / self._xp.where(whole, sums, 1.0)[..., None]
 
     def _merge(self, scores: Any) -> Any:
         """Labels that are one: sums of histograms, maxima of multi-label scores."""
@@ -352,10 +402,10 @@ class _Told:
         order = np.argsort(groups, kind="stable")
         counts = np.bincount(groups)
         starts = np.cumsum(counts) - counts
-        merged = self._xp.take(scores, order[starts], axis=1)
+        merged = self._xp.take(scores, order[starts], axis=-1)
         for nth in range(1, counts.max()):
             place = order[starts + np.minimum(nth, counts - 1)]
-            more = self._xp.take(scores, place, axis=1) * (counts > nth).astype(np.float64)
+            more = self._xp.take(scores, place, axis=-1) * (counts > nth).astype(np.float64)
             merged = merged + more if self._is_multiclass else self._xp.maximum(merged, more)
         return merged
 
@@ -367,22 +417,11 @@ class _Told:
         xp = self._xp
         kept = scores * (~lost).astype(np.float64)
         if self._is_multiclass:
-            total, rest = xp.sum(scores, axis=1), xp.sum(kept, axis=1)
-            self.say = rest / xp.where(total > 0, total, 1.0)
+            total, rest = xp.sum(scores, axis=-1), xp.sum(kept, axis=-1)
+            self._say = rest / xp.where(total > 0, total, 1.0)
             has_rest = rest > 0
-            self.votes = has_rest if self.votes is None else self.votes & has_rest
+            self._votes = has_rest if self._votes is None else self._votes & has_rest
         return kept
-
-    def rows(self, rule: Rule) -> Any:
-        """The scores as ``rule`` takes them."""
-        xp = self._xp
-        if rule.is_balanced:
-            scores = _divide(xp, self.scores)
-            if self.votes is None:
-                return scores
-            # Any histogram will do for a model of weight 0; one without mass would not.
-            return xp.where(self.votes[:, None], scores, 1 / self._member.kernel.shape[0])
-        return self.scores
 
 
 def to_inputs(
@@ -410,8 +449,8 @@ def to_inputs(
 
 def _divide(xp: Any, scores: Any) -> Any:
     """Each row divided by its sum; rows without mass as they are."""
-    sums = xp.sum(scores, axis=1)
-    return scores / xp.where(sums > 0, sums, 1.0)[:, None]
+    sums = xp.sum(scores, axis=-1)
+    return scores / xp.where(sums > 0, sums, 1.0)[..., None]
 
 
 def _as_float(flags: Array) -> Array:

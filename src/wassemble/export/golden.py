@@ -22,8 +22,8 @@ def draw_samples(design: Design, n_samples: int, seed: int = 0) -> dict[str, np.
     """Inputs that nobody predicted, among them the hard ones.
 
     In turn: histograms with a few large scores, nearly even ones, sure ones (models are sure of
-    different labels), and lists of the three best if the head takes gaps; one of eight is not
-    answered if it may be.
+    different labels), and lists of the three best if the head takes gaps. One of eight is not
+    answered if it may be; of scores one of eight is "none of these", and one hardly more.
     """
     rng = np.random.default_rng(seed)
     is_multiclass = design.plan.kind == "multiclass"
@@ -35,6 +35,7 @@ def draw_samples(design: Design, n_samples: int, seed: int = 0) -> dict[str, np.
         scores[2::4] = np.eye(n_labels)[rng.integers(n_labels, size=len(scores[2::4]))]
         if not is_multiclass:
             scores = scores / scores.max(axis=1, keepdims=True)
+            scores *= rng.choice([0, 1e-9, 1], p=[1 / 8, 1 / 8, 3 / 4], size=(n_samples, 1))
         else:
             scores /= scores.sum(axis=1, keepdims=True)
         if design.gaps:

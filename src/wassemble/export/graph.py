@@ -238,12 +238,33 @@ def _concat(values: Sequence[Any], axis: int = 0) -> Node:
     place = axis % nodes[0].ndim
     others = [[size for i, size in enumerate(node.shape) if i != place] for node in nodes]
     shape = [_join(sizes) for sizes in zip(*others, strict=True)]
-    shape.insert(place, sum(node.shape[place] or 0 for node in nodes))
+    own = [node.shape[place] for node in nodes]
+    shape.insert(place, None if None in own else sum(own))  # type: ignore[arg-type]
     return Node("concat", nodes, shape, nodes[0].kind, axis=place)
 
 
 def _stack(values: Sequence[Any], axis: int = 0) -> Node:
-    return _concat([_new_axis(_constant(value), axis) for value in values], axis)
+    """Arrays along a new axis, which is not the last; the pieces of one array are that array."""
+    nodes = [_constant(value) for value in values]
+    whole, cut = _find_whole(nodes)
+    if whole is not None:
+        order = [place for place in range(whole.ndim) if place != cut]
+        order.insert(axis, cut)
+        return whole if order == sorted(order) else _permute(whole, order)
+    shape = [-1 if size is None else size for size in nodes[0].shape]
+    place = range(len(shape))[axis]
+    # Not a new axis for each of them: two steps serve any number of arrays.
+    return _reshape(_concat(nodes, place), (*shape[:place], len(nodes), *shape[place:]))
+
+
+def _find_whole(nodes: Sequence[Node]) -> tuple[Node | None, int]:
+    """The array of which these are all pieces along one axis, in order; and that axis."""
+    if any(node.step != "take" or node.inputs[1].ndim for node in nodes):
+        return None, 0
+    (whole, _), cut = nodes[0].inputs, nodes[0].options["axis"]
+    places = [int(node.inputs[1].options["value"]) for node in nodes]
+    same = all(node.inputs[0] is whole and node.options["axis"] == cut for node in nodes)
+    return (whole, cut) if same and places == list(range(whole.shape[cut] or 0)) else (None, 0)
 
 
 def _new_axis(node: Node, axis: int) -> Node:
@@ -256,6 +277,8 @@ def _take(values: Any, places: Any, axis: int) -> Node:
     """Entries at ``places``, an int or an array of them with any number of axes."""
     node, index = _constant(values), np.asarray(places, dtype=np.int64)
     axis %= node.ndim
+    if np.array_equal(index, np.arange(node.shape[axis] or 0)):
+        return node
     shape = (*node.shape[:axis], *index.shape, *node.shape[axis + 1 :])
     return Node("take", (node, _constant(index)), shape, node.kind, axis=axis)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import operator
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -243,9 +245,13 @@ def _read_request(body: bytes) -> tuple[dict[str, np.ndarray], list[str], str | 
     """Tensors by name, the outputs that are wanted, and the id of the request."""
     try:
         said = json.loads(body)
-        tensors = {str(each["name"]): _read_tensor(each) for each in said["inputs"]}
+        named = [(str(each["name"]), _read_tensor(each)) for each in said["inputs"]]
+        if len(tensors := dict(named)) < len(named):
+            fail("a request must have each input once; got one of them again.")
         wanted = [str(each["name"]) for each in said.get("outputs", [])]
         return tensors, wanted, None if said.get("id") is None else str(said["id"])
+    except InvalidInputError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         fail(
             'a request must be JSON: {"inputs": [{"name": ..., "shape": [...], "datatype": ...,'
@@ -255,7 +261,14 @@ def _read_request(body: bytes) -> tuple[dict[str, np.ndarray], list[str], str | 
 
 def _read_tensor(said: Mapping[str, Any]) -> np.ndarray:
     """A tensor whose data may be nested or flat; null is nan."""
-    return np.array(said["data"]).reshape(said["shape"])
+    shape = tuple(map(operator.index, said["shape"]))
+    try:
+        data = np.array(said["data"])
+    except ValueError:  # rows of different lengths, which the head refuses
+        return np.array(said["data"], dtype=object)
+    if data.size != math.prod(shape) or min(shape, default=0) < 0:
+        fail(f"the data of {said['name']!r} must fill its shape {shape}; got {data.size} numbers.")
+    return data.reshape(shape)
 
 
 def _to_tensor(name: str, array: np.ndarray) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def _sweep_plainly(
 ) -> Array:
     """On the numbers themselves; samples go first, so that the models of a group are one table."""
     xp, mass = namespace(histograms[0]), rule.mass
-    mu = [_side_by_side([histograms[model] for model in models]) for _, models in groups]
+    mu = [xp.stack([histograms[model] for model in models], axis=1) for _, models in groups]
     v: list[Any] = [None] * len(groups)
     for _ in range(rule.max_sweeps):
         images = []
@@ -197,12 +197,6 @@ def _sweep_plainly(
                 for power, image in zip(powers, images, strict=True)
             ]
     return xp.reshape(p, (-1, p.shape[-1]))
-
-
-def _side_by_side(tables: Sequence[Array]) -> Array:
-    """Tables of the same labels as one, of shape (n_samples, n_models, n_labels)."""
-    xp = namespace(tables[0])
-    return xp.reshape(xp.concat(tables, axis=1), (-1, len(tables), tables[0].shape[1]))
 
 
 def _quotient(a: Array, b: Array) -> Array:

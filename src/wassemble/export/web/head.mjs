@@ -72,19 +72,20 @@ export class Head {
       const got = `(${shape.join(", ")})`;
       this.refuse("shape", { model: quoted(name), n_labels: nLabels, shape: got });
     }
-    return rows.map((row) => Array.from(row, (score) => (score === null ? NaN : score)));
+    // What is too large for the type is infinite, which is told.
+    const round = this.about.dtype === "float64" ? Number : Math.fround;
+    return numbersOf(rows, round);
   }
 
   readAnswered(answered, nSamples, nModels) {
     if (answered === null) return Array.from({ length: nSamples }, () => Array(nModels).fill(1));
-    const shape = shapeOf(answered);
-    const flat = shape ? answered.flat() : [];
-    const isMask = shape?.length === 2 && shape[0] === nSamples && shape[1] === nModels;
-    const isSaid = flat.every((each) => each === 0 || each === 1);
-    if (!isMask || !isSaid || (!this.about.abstentions && flat.includes(0))) {
+    const isMask = String(shapeOf(answered)) === String([nSamples, nModels]);
+    const mask = isMask ? numbersOf(answered) : [];
+    const isSaid = mask.flat().every((each) => each === 0 || each === 1);
+    if (!isMask || !isSaid || (!this.about.abstentions && mask.flat().includes(0))) {
       this.refuse("answered", { n_models: nModels });
     }
-    return answered;
+    return mask;
   }
 
   checkScores(name, rows, mask, place) {
@@ -115,7 +116,7 @@ export class Head {
 
   tensor(rows) {
     const Numbers = this.about.dtype === "float64" ? Float64Array : Float32Array;
-    return new this.ort.Tensor(this.about.dtype, Numbers.from(rows.flat()), shapeOf(rows));
+    return new this.ort.Tensor(this.about.dtype, Numbers.from(rows.flat()), [rows.length, rows[0].length]);
   }
 }
 
@@ -163,21 +164,25 @@ function unpack(tensor) {
   return Array.from({ length: n }, (_, row) => numbers.slice(row * width, (row + 1) * width));
 }
 
-// The shape of rows of numbers; null where something else is among them.
+// The shape of numbers in lists of lists; null where something else is among them.
 function shapeOf(rows) {
-  if (!isList(rows)) return null;
-  if (!rows.length || !isList(rows[0])) return rows.every(isNumber) ? [rows.length] : null;
-  const width = rows[0].length;
-  const isTable = rows.every((row) => isList(row) && row.length === width && Array.from(row).every(isNumber));
-  return isTable ? [rows.length, width] : null;
+  if (!isList(rows)) return isNumber(rows) ? [] : null;
+  const shapes = Array.from(rows, shapeOf);
+  const areAlike = shapes.every((shape) => shape && String(shape) === String(shapes[0]));
+  return areAlike ? [rows.length, ...(shapes[0] ?? [])] : null;
+}
+
+function numbersOf(rows, round = Number) {
+  return rows.map((row) => Array.from(row, (value) => (value === null ? NaN : round(value))));
 }
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
-const isNumber = (value) => value === null || typeof value === "number";
+const isNumber = (value) => value === null || ["number", "boolean"].includes(typeof value);
 
 // As Python writes texts in messages.
 function quoted(text) {
-  const plain = text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  const escapes = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+  const plain = text.replace(/[\\\n\r\t]/g, (found) => escapes[found]);
   return plain.includes("'") && !plain.includes('"') ? `"${plain}"` : `'${plain.replaceAll("'", "\\'")}'`;
 }
 
