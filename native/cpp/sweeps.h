@@ -621,14 +621,13 @@ template <class T> class Sweeper {
   // How far the marginals of the model that moved most are from where they were, over the mass of
   // the consensus; in shares of each component, if there are any.
   double residual(int64_t row, bool seen) {
-    double most = 0, total = 0;
     const T *p = tile_.consensus + row * tile_.n_target;
-    for (int64_t j = 0; j < tile_.n_target; j++) total += p[j];
+    double most = 0, total = sum_over_labels([&](int64_t j) { return (double)p[j]; });
     for (int64_t m = 0; m < tile_.n_models; m++) {
       T *before = before_ + m * width_, *after = after_ + m * width_;
       if (tile_.n_components) take_shares(before, after);
-      double moved = 0;
-      for (int64_t j = 0; j < tile_.n_target; j++) moved += std::fabs((double)before[j] - after[j]);
+      double moved =
+          sum_over_labels([&](int64_t j) { return std::fabs((double)before[j] - after[j]); });
       if (!(moved <= most)) most = moved;
     }
     if (total == 0 && seen) return INFINITY;  // too small to be seen, and not at rest
@@ -636,13 +635,24 @@ template <class T> class Sweeper {
     return most / total;
   }
 
+  // In several chains, so that no term waits for the last.
+  template <class Term> double sum_over_labels(Term term) const {
+    double sums[8] = {};
+    int64_t j = 0;
+    for (; j + 8 <= tile_.n_target; j += 8)
+#pragma GCC unroll 8
+      for (int chain = 0; chain < 8; chain++) sums[chain] += term(j + chain);
+    for (; j < tile_.n_target; j++) sums[0] += term(j);
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+           ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  }
+
   // `before` with the mass of `after` in each component.
   void take_shares(T *before, const T *after) {
-    for (int64_t c = 0; c < 2 * tile_.n_components; c++) sums_[c] = 0;
-    for (int64_t j = 0; j < tile_.n_target; j++) {
-      int64_t c = tile_.components ? tile_.components[j] : 0;
-      sums_[2 * c] += before[j];
-      sums_[2 * c + 1] += after[j];
+    if (tile_.components) sum_components(before, after);
+    else {
+      sums_[0] = sum_over_labels([&](int64_t j) { return (double)before[j]; });
+      sums_[1] = sum_over_labels([&](int64_t j) { return (double)after[j]; });
     }
     for (int64_t c = 0; c < tile_.n_components; c++) {
       double share = sums_[2 * c + 1] / sums_[2 * c];
@@ -650,6 +660,14 @@ template <class T> class Sweeper {
     }
     for (int64_t j = 0; j < tile_.n_target; j++)
       before[j] = (T)(before[j] * sums_[2 * (tile_.components ? tile_.components[j] : 0)]);
+  }
+
+  void sum_components(const T *before, const T *after) {
+    for (int64_t c = 0; c < 2 * tile_.n_components; c++) sums_[c] = 0;
+    for (int64_t j = 0; j < tile_.n_target; j++) {
+      sums_[2 * tile_.components[j]] += before[j];
+      sums_[2 * tile_.components[j] + 1] += after[j];
+    }
   }
 
   void write_back(int64_t first, int64_t count) {
