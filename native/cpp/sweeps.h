@@ -15,8 +15,6 @@
 
 #include "products.h"
 
-#define MEMBER inline __attribute__((always_inline))
-
 // The models that share a kernel; arrays are (n_models, n_rows, n_source).
 template <class T> struct Group {
   Kernel<T> kernel;
