@@ -7,28 +7,83 @@ template <class T> struct Mean {
   const T *values;     // (n_models, n_rows, n_labels)
   int64_t model_step;  // from one model to the next; rows follow each other
   const T *weights;
-  int64_t weight_steps[3];  // over models, rows and labels; 0 where they do not differ
-  double order, exponent;   // (sum of w x^order)^exponent; order 0: the geometric mean
-  T *means;                 // (n_rows, n_labels)
+  int64_t weight_steps[3];     // over models, rows and labels; 0 where they do not differ
+  double order, exponent;      // (sum of w x^order)^exponent; order 0: the geometric mean
+  const T *near_one, *of_two;  // see `Powers`; or null
+  T *means;                    // (n_rows, n_labels)
+
+  MEMBER Vector<T> value(int64_t model, int64_t row, int64_t j) const {
+    return load_some<T>(values + model * model_step + row * n_labels + j, n_labels - j, 1);
+  }
+  MEMBER Vector<T> weight(int64_t model, int64_t row, int64_t j) const {
+    const T *from = weights + model * weight_steps[0] + row * weight_steps[1];
+    return weight_steps[2] ? load_some<T>(from + j, n_labels - j, 0) : all<T>(from[0]);
+  }
 };
+
+// x^order of numbers from 2^-30 to 2, as most scores are: a polynomial of the mantissa times a
+// power of two from a table, which two vectors of 16 hold. By a logarithm and an exponential it
+// would take twice as long.
+struct Powers {
+  typedef Type<float> P;
+  static constexpr int n_terms = 9, n_powers = 2 * lanes<float>, highest = 1;
+  float terms[n_terms];        // of (x^order - 1) / (x - 1), x a mantissa, by powers of x - 1
+  Vector<float> low, high;     // 2^(order e), at the last bits of e as they are in a number
+  Mask<float> outside = P::I{};  // marks what the table did not have
+
+  explicit Powers(const Mean<float> &mean)
+      : low(load(mean.of_two)), high(load(mean.of_two + lanes<float>)) {
+    memcpy(terms, mean.near_one, sizeof terms);
+  }
+  // 0 for 0.
+  MEMBER Vector<float> of(Vector<float> x) {
+    typedef P::U U;
+    typedef P::I I;
+    constexpr int lowest_biased = P::bias + highest + 1 - n_powers;
+    I biased = (I)((U)((I)x + (P::one - P::root)) >> P::digits), some = (I)x != 0;
+    Vector<float> offset = (P::V)((I)x - (I)((U)(biased - P::bias) << P::digits)) - 1.0f;
+    outside |= ((U)(biased - lowest_biased) >= (uint32_t)n_powers) & some;
+    Vector<float> power = offset * polynomial<float>(offset, terms) + 1.0f;
+    return some ? power * look_up(low, high, biased) : P::V{};
+  }
+};
+
+// The weighted sum of the models' powers at a whole vector of labels; false if the table does not
+// have them all. Not inline: it needs all registers.
+__attribute__((noinline)) [[maybe_unused]] static bool sum_from_table(const Mean<float> &mean,
+                                                                      int64_t row, int64_t j,
+                                                                      Vector<float> &sum) {
+  Powers powers(mean);
+  const int64_t *steps = mean.weight_steps;
+  const float *values = mean.values + row * mean.n_labels + j;
+  const float *weights = mean.weights + row * steps[1] + (steps[2] ? j : 0);
+  Vector<float> total = Vector<float>{};
+  for (int64_t model = 0; model < mean.n_models; model++) {
+    Vector<float> power = powers.of(load(values + model * mean.model_step));
+    const float *weight = weights + model * steps[0];
+    total += (steps[2] ? load(weight) : all<float>(*weight)) * power;
+  }
+  sum = total;
+  return !any(powers.outside);
+}
 
 // False if some number or mean is below the normal ones: digits would be missing.
 template <class T> static bool take_means(const Mean<T> &mean) {
   typedef Vector<T> V;
   typedef Mask<T> I;
-  const int64_t *steps = mean.weight_steps;
   Factor<T> order(mean.order), exponent(mean.exponent);
   constexpr T unit = (T)(1ull << Type<T>::fraction);
   I tiny = I{};
   for (int64_t row = 0; row < mean.n_rows; row++)
     for (int64_t j = 0; j < mean.n_labels; j += lanes<T>) {
-      int64_t left = mean.n_labels - j, at = row * mean.n_labels + j;
       V high = V{}, sum = V{}, m, e, fraction, whole;
       I zero = I{};
-      for (int64_t model = 0; model < mean.n_models; model++) {
-        const T *from = mean.weights + model * steps[0] + row * steps[1];
-        V x = load_some<T>(mean.values + model * mean.model_step + at, left, 1);
-        V w = steps[2] ? load_some<T>(from + j, left, 0) : all<T>(from[0]);
+      bool is_summed = false;
+      if constexpr (lanes<T> == 16)
+        is_summed = mean.near_one && mean.n_labels - j >= 16 && sum_from_table(mean, row, j, sum);
+      if (!is_summed) sum = V{};
+      for (int64_t model = 0; model < mean.n_models && !is_summed; model++) {
+        V x = mean.value(model, row, j), w = mean.weight(model, row, j);
         I normal = is_normal<T>(x);
         tiny |= ((I)x != 0) & ~normal;
         split<T>(normal ? x : all<T>(1), m, e);
@@ -52,7 +107,7 @@ template <class T> static bool take_means(const Mean<T> &mean) {
       }
       V found = zero ? V{} : join<T>(exp2_of(fraction), whole, Type<T>::bias);
       tiny |= (found == 0) & ~zero;
-      store_some(mean.means + at, found, left);
+      store_some(mean.means + row * mean.n_labels + j, found, mean.n_labels - j);
     }
   return !any(tiny);
 }

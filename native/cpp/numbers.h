@@ -12,7 +12,8 @@
 #ifndef VECTOR_BYTES
 #define VECTOR_BYTES 16
 #endif
-#define INLINE static inline __attribute__((always_inline))
+#define MEMBER inline __attribute__((always_inline))
+#define INLINE static MEMBER
 
 template <class T> struct Type;
 
@@ -95,6 +96,21 @@ template <class T> INLINE T largest_of(Vector<T> x) {
   return left[0];
 }
 template <class T> INLINE T smallest_of(Vector<T> x) { return -largest_of<T>(-x); }
+
+// The numbers of two vectors at some places, of which only the last bits count.
+template <class V, class I> INLINE V look_up(V low, V high, I places) {
+#if defined(__clang__)
+  constexpr int n = sizeof(V) / sizeof(low[0]);
+  V found = low;
+  for (int lane = 0; lane < n; lane++) {
+    auto place = places[lane] & (2 * n - 1);
+    found[lane] = place < n ? low[place] : high[place - n];
+  }
+  return found;
+#else
+  return __builtin_shuffle(low, high, places);
+#endif
+}
 
 template <class T> INLINE Vector<T> nearest_whole(Vector<T> x) {
   return (x + Type<T>::rounder) - Type<T>::rounder;

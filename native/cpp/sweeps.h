@@ -2,6 +2,8 @@
 //
 // Scalings are mantissas and exponents. Only what enters a product is brought to one scale per row;
 // rows for which that would lose something are marked, and somebody else does them again.
+// Where steps are longer, mantissas of u and v are kept as their logs between sweeps: such a step is
+// a sum of logs.
 // Samples are swept a few at a time, as many as the caches hold; each for itself, so that the
 // answer does not depend on how many there are.
 #pragma once
@@ -12,8 +14,6 @@
 #endif
 
 #include "products.h"
-
-#define MEMBER inline __attribute__((always_inline))
 
 // The models that share a kernel; arrays are (n_models, n_rows, n_source).
 template <class T> struct Group {
@@ -264,17 +264,18 @@ template <class T> class Sweeper {
       for (int64_t s = 0; s < count; s++) {
         const T *from = part.group->histograms + (m * tile_.n_rows + first + s) * n_source;
         int64_t row = m * count + s, at = part.offset + row * part.width;
+        bool in_logs = !balanced_ || is_longer(first + s);
         I odd = I{};
         for (int64_t i = 0; i < part.width; i += step) {
           V x = load_some<T>(from + i, n_source - i, 0), mantissa, exponent;
           I normal = is_normal<T>(x);
           odd |= ((I)x != 0) & ~normal;
           split<T>(normal ? x : all<T>(1), mantissa, exponent);
-          store(source_mantissas_ + at + i, balanced_ ? mantissa : log2_of(mantissa));
+          store(source_mantissas_ + at + i, in_logs ? log2_of(mantissa) : mantissa);
           store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
         }
         is_bad_[s] |= any(odd);  // below the normal numbers: digits are missing; or no number
-        if (relaxed_) read_u(part, m, first, s, row);
+        if (is_longer(first + s)) read_u(part, m, first, s, row);
       }
   }
 
@@ -283,10 +284,27 @@ template <class T> class Sweeper {
     int64_t from = (m * tile_.n_rows + first + s) * n_source, at = part.offset + row * part.width;
     for (int64_t i = 0; i < part.width; i += step) {
       const T *mantissas = part.group->u_mantissas, *exponents = part.group->u_exponents;
-      store(u_mantissas_ + at + i, load_some<T>(mantissas + from + i, n_source - i, 1));
-      store(u_exponents_ + at + i,
-            load_some<T>(exponents + from + i, n_source - i, Type<T>::none));
+      V mantissa = load_some<T>(mantissas + from + i, n_source - i, 1);
+      V exponent = load_some<T>(exponents + from + i, n_source - i, Type<T>::none);
+      to_logs(mantissa, exponent);
+      store(u_mantissas_ + at + i, mantissa);
+      store(u_exponents_ + at + i, exponent);
     }
+  }
+
+  MEMBER bool is_longer(int64_t row) const { return relaxed_ && tile_.omega[row] != 1; }
+
+  static MEMBER void to_logs(V &mantissa, V &exponent) {
+    V m, e;
+    split<T>(mantissa, m, e);
+    mantissa = log2_of(m);
+    exponent += e;
+  }
+
+  static MEMBER void from_logs(V &mantissa, V &exponent) {
+    V whole = nearest_whole<T>(mantissa);
+    mantissa = exp2_of(mantissa - whole);
+    exponent += whole;
   }
 
   void read_targets(int64_t first, int64_t count) {
@@ -304,40 +322,42 @@ template <class T> class Sweeper {
               exponent =
                   load_some<T>(tile_.v_exponents + from + j, n_target - j, Type<T>::none);
             }
+            if (is_longer(first + s)) to_logs(mantissa, exponent);
             store(v_mantissas_ + at + j, mantissa);
             store(v_exponents_ + at + j, exponent);
             most = largest(most, exponent);
           }
           rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
-                                images_ + at, width_, largest_of<T>(most));
+                                images_ + at, width_, largest_of<T>(most), is_longer(first + s));
         }
   }
 
   // A row of ordinary numbers for a product, the largest of them near 2^top. How small the others
   // are is asked for only where 0 must be told from what was lost.
   static Row<T> to_scale(const Kernel<T> &kernel, const T *mantissas, const T *exponents, T *to,
-                         int64_t width, T most) {
+                         int64_t width, T most, bool in_logs) {
     constexpr T unknown = (T)(4 * lowest<T>), nothing = (T)Type<T>::bias;
     if (most < Type<T>::none / 2) {
       memset(to, 0, width * sizeof(T));
       return Row<T>{0, nothing, false, false};
     }
     T shift = most - (T)kernel.top;
-    if (kernel.has_zeros) {
-      T least = scale_row<true>(mantissas, exponents, to, width, shift);
-      return Row<T>{shift, least - 1, false, false};
-    }
-    scale_row<false>(mantissas, exponents, to, width, shift);
-    return Row<T>{shift, unknown, false, false};
+    bool asked = kernel.has_zeros;
+    auto scale = in_logs ? asked ? scale_row<true, true> : scale_row<false, true>
+                         : asked ? scale_row<true, false> : scale_row<false, false>;
+    T least = scale(mantissas, exponents, to, width, shift);
+    return Row<T>{shift, asked ? least - 1 : unknown, false, false};
   }
 
-  template <bool asked>
+  template <bool asked, bool in_logs>
   static T scale_row(const T *mantissas, const T *exponents, T *to, int64_t width, T shift) {
     V least = all<T>((T)Type<T>::bias);
     for (int64_t i = 0; i < width; i += step) {
       V exponent = load(exponents + i), below = exponent - shift;
       if (asked) least = smallest(least, is_none<T>(exponent) ? least : below);
-      store(to + i, join<T>(load(mantissas + i), below));  // none is 0, whatever the shift
+      V mantissa = load(mantissas + i);
+      if (in_logs) mantissa = exp2_of(mantissa);
+      store(to + i, join<T>(mantissa, below));  // none is 0, whatever the shift
     }
     return asked ? smallest_of<T>(least) : 0;
   }
@@ -352,14 +372,19 @@ template <class T> class Sweeper {
         T *scaled = sources_ + row * part.width;
         Row<T> &known = rows_[part.first_model * count + row];
         const T *kv = summed ? kernel.sums : scaled;
-        T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
-        T most = balanced_ ? u_of_row<true>(kv, at, own, part.width, kernel, known, omega, s)
-                           : u_of_row<false>(kv, at, own, part.width, kernel, known, omega, s);
-        known = to_scale(kernel, u_mantissas_ + own, u_exponents_ + own, scaled, part.width, most);
+        bool longer = is_longer(first + s);
+        T omega = longer ? tile_.omega[first + s] : (T)1;
+        auto u_of = longer ? balanced_ ? &Sweeper::u_of_row<true, true>
+                                       : &Sweeper::u_of_row<false, true>
+                           : balanced_ ? &Sweeper::u_of_row<true, false>
+                                       : &Sweeper::u_of_row<false, false>;
+        T most = (this->*u_of)(kv, at, own, part.width, kernel, known, omega, s);
+        known = to_scale(kernel, u_mantissas_ + own, u_exponents_ + own, scaled, part.width, most,
+                         longer);
       }
   }
 
-  template <bool balanced>
+  template <bool balanced, bool longer>
   T u_of_row(const T *kv, int64_t at, int64_t own, int64_t width, const Kernel<T> &kernel,
              const Row<T> &known, T omega, int64_t s) {
     V most = all<T>(Type<T>::none);
@@ -371,18 +396,16 @@ template <class T> class Sweeper {
       lost |= (y < sure) & ~none;
       none |= y == 0;
       split<T>(y == 0 ? all<T>(1) : y, m, e);
-      V quotient = of_mu - (e + known.shift);
-      if (balanced) {
-        mantissa = load(source_mantissas_ + at + i) / m;
-        exponent = quotient;
-      } else {
-        V log2_quotient = load(source_mantissas_ + at + i) - log2_of(m);
-        raise<T>(quotient, log2_quotient, exponent_, mantissa, exponent);
-        mantissa = exp2_of(mantissa);
+      V mu = load(source_mantissas_ + at + i);
+      exponent = of_mu - (e + known.shift);
+      mantissa = balanced && !longer ? mu / m : mu - log2_of(m);
+      if (!balanced) {
+        raise<T>(exponent, mantissa, exponent_, mantissa, exponent);
+        if (!longer) mantissa = exp2_of(mantissa);
       }
       exponent = none ? all<T>(Type<T>::none) : exponent;
-      mantissa = none ? all<T>(1) : mantissa;
-      if (omega != 1)
+      mantissa = none ? all<T>(longer ? 0 : 1) : mantissa;
+      if (longer)
         stretch(load(u_mantissas_ + own + i), load(u_exponents_ + own + i), omega, mantissa,
                 exponent);
       store(u_mantissas_ + own + i, mantissa);
@@ -394,18 +417,13 @@ template <class T> class Sweeper {
     return largest_of<T>(most);
   }
 
-  // old^(1 - omega) new^omega: a longer step; numbers that are 0 are left so.
-  MEMBER void stretch(V old_mantissa, V old_exponent, T omega, V &mantissa, V &exponent) {
-    V m0, e0, m1, e1;
+  // old^(1 - omega) new^omega, mantissas as logs: a longer step. Numbers that are 0 are left so.
+  static MEMBER void stretch(V old_log, V old_exponent, T omega, V &log, V &exponent) {
     I none = is_none<T>(old_exponent) | is_none<T>(exponent);
-    split<T>(old_mantissa, m0, e0);
-    split<T>(mantissa, m1, e1);
-    e0 += old_exponent;
-    e1 += exponent;
-    V log0 = log2_of(m0), total = log0 + omega * ((e1 - e0) + (log2_of(m1) - log0));
-    V whole = nearest_whole<T>(total);
-    mantissa = none ? mantissa : exp2_of(total - whole);
-    exponent = none ? exponent : e0 + whole;
+    V more = omega * ((exponent - old_exponent) + (log - old_log));
+    V total = none ? log : old_log + more, whole = nearest_whole<T>(total);
+    log = total - whole;
+    exponent = (none ? exponent : old_exponent) + whole;
   }
 
   MEMBER V weight(int64_t model, int64_t row, int64_t j) const {
@@ -416,42 +434,46 @@ template <class T> class Sweeper {
 
   // The consensus of one sample and the new v of its models (lines p and v).
   void lines_p_and_v(int64_t first, int64_t s, int64_t count, bool is_last) {
-    if (balanced_) new_v<true>(first, s, count, is_last);
-    else new_v<false>(first, s, count, is_last);
+    bool longer = is_longer(first + s);
+    auto new_v = longer ? balanced_ ? &Sweeper::new_v<true, true> : &Sweeper::new_v<false, true>
+                        : balanced_ ? &Sweeper::new_v<true, false> : &Sweeper::new_v<false, false>;
+    (this->*new_v)(first, s, count, is_last);
+    if (is_last) {
+      if (tile_.residuals) tile_.residuals[first + s] = residual(first + s, found_[s] & has_mass);
+      return;
+    }
     int64_t model = 0;
-    bool watched = is_last && tile_.residuals;
-    if (is_last && !tile_.keeps_v) return;
-    if (watched) tile_.residuals[first + s] = residual(first + s, found_[s] & has_mass);
     for (int64_t g = 0; g < tile_.n_groups; g++)
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
         int64_t row = model * count + s, at = row * width_;
         T most = largest_of<T>(parts_[4 * tile_.n_models + model]);
         rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
-                              images_ + at, width_, most);
+                              images_ + at, width_, most, longer);
       }
   }
 
-  template <bool balanced> void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
+  template <bool balanced, bool longer>
+  void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
     int64_t n_models = tile_.n_models;
     V *mantissas = parts_, *exponents = parts_ + n_models, *powers = parts_ + 2 * n_models;
     V *whole = parts_ + 3 * n_models, *most = parts_ + 4 * n_models;
     bool watched = is_last && tile_.residuals;
     I lost = I{}, seen = I{}, large = I{};
-    T omega = relaxed_ ? tile_.omega[first + s] : (T)1;
+    T omega = longer ? tile_.omega[first + s] : (T)1;
     for (int64_t m = 0; m < n_models; m++) most[m] = all<T>(Type<T>::none);
     for (int64_t j = 0; j < width_; j += step) {
       V near = read_images(s, count, j, first + s, mantissas, exponents, lost);
-      V mantissa, exponent, p_mantissa, p_exponent;  // of p^f 2^(order near), and of p
-      bool asked = balanced || is_last;
+      V mantissa, exponent, p_mantissa, p_exponent;  // of p^f 2^(order near), and of p; in logs
       if (balanced)
-        geometric(first + s, j, near, mantissas, exponents, mantissa, exponent);
+        geometric<longer>(first + s, j, near, mantissas, exponents, powers, mantissa, exponent);
       else
-        power_mean(first + s, j, near, mantissas, exponents, powers, whole, mantissa, exponent,
-                   p_mantissa, p_exponent, asked, lost);
-      if (balanced) p_mantissa = mantissa, p_exponent = exponent;
-      V p = asked ? join<T>(p_mantissa, p_exponent, Type<T>::bias) : V{};
+        power_mean<longer>(first + s, j, near, mantissas, exponents, powers, whole, mantissa,
+                           exponent, p_mantissa, p_exponent, is_last, lost);
       if (is_last) {
         T *to = tile_.consensus + (first + s) * tile_.n_target + j;
+        if (balanced) p_mantissa = mantissa, p_exponent = exponent;
+        p_mantissa = exp2_of(p_mantissa);
+        V p = join<T>(p_mantissa, p_exponent, Type<T>::bias);
         store_some(to, p, tile_.n_target - j);
         I some = ~is_none<T>(p_exponent);
         seen |= some;
@@ -459,23 +481,23 @@ template <class T> class Sweeper {
         if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, p_mantissa, p_exponent, some);
       }
       if (is_last && !tile_.keeps_v) continue;
+      if (!longer) mantissa = exp2_of(mantissa);
       I out = is_none<T>(exponent);
       for (int64_t m = 0; m < n_models; m++) {
         int64_t at = (m * count + s) * width_ + j;
         I none = out | is_none<T>(exponents[m]);
-        V new_mantissa = mantissa / mantissas[m], new_exponent = exponent - exponents[m];
-        if (!balanced) {
-          new_mantissa *= powers[m];
-          new_exponent += whole[m];
-        }
+        V new_mantissa = longer ? mantissa + powers[m] : mantissa / mantissas[m];
+        V new_exponent = exponent - exponents[m];
+        if (!balanced) new_exponent += whole[m];
+        if (!balanced && !longer) new_mantissa *= powers[m];
         new_exponent = none ? all<T>(Type<T>::none) : new_exponent;
-        new_mantissa = none ? all<T>(1) : new_mantissa;
+        new_mantissa = none ? all<T>(longer ? 0 : 1) : new_mantissa;
         V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
         if (watched) {
-          store(before_ + m * width_ + j, marginal(old_mantissa, old_exponent, m));
-          store(after_ + m * width_ + j, marginal(new_mantissa, new_exponent, m));
+          store(before_ + m * width_ + j, marginal<longer>(old_mantissa, old_exponent, m));
+          store(after_ + m * width_ + j, marginal<longer>(new_mantissa, new_exponent, m));
         }
-        if (omega != 1) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
+        if (longer) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
         store(v_mantissas_ + at, new_mantissa);
         store(v_exponents_ + at, new_exponent);
         most[m] = largest(most[m], new_exponent);
@@ -496,9 +518,10 @@ template <class T> class Sweeper {
   }
 
   // K^T u v of one model at the labels at hand.
-  MEMBER V marginal(V mantissa, V exponent, int64_t m) const {
+  template <bool in_logs> MEMBER V marginal(V mantissa, V exponent, int64_t m) const {
     V image = parts_[tile_.n_models + m];
     I none = is_none<T>(exponent) | is_none<T>(image);
+    if (in_logs) from_logs(mantissa, exponent);
     return none ? V{} : join<T>(mantissa * parts_[m], exponent + image);
   }
 
@@ -534,9 +557,11 @@ template <class T> class Sweeper {
     return count_up<T>() < (typename Type<T>::Bits)(tile_.n_target - j);
   }
 
-  // Line p of Algorithm 1. Products of weights with exponents come in two parts, as in `raise`.
+  // Line p of Algorithm 1, in logs. Products of weights with exponents come in two parts, as in
+  // `raise`. Longer steps ask for the logs of 1 / image as well, in `powers`.
+  template <bool longer>
   MEMBER void geometric(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
-                        V &mantissa, V &exponent) {
+                        V *powers, V &log, V &exponent) {
     constexpr T unit = (T)(1ull << Type<T>::fraction);
     V high = V{}, rest = V{};
     I vetoed = is_none<T>(near);
@@ -546,30 +571,35 @@ template <class T> class Sweeper {
       vetoed |= none & (w > 0);
       V distance = none ? V{} : exponents[m] - near;
       high += part * distance;
-      rest += (w - part) * distance + w * log2_of(mantissas[m]);
+      V log_image = log2_of(mantissas[m]);
+      if (longer) powers[m] = -log_image;
+      rest += (w - part) * distance + w * log_image;
     }
     V whole = nearest_whole<T>(high + rest);
-    mantissa = vetoed ? all<T>(1) : exp2_of((high - whole) + rest);
+    log = vetoed ? V{} : (high - whole) + rest;
     exponent = vetoed ? all<T>(Type<T>::none) : near + whole;
   }
 
-  // Line p of Algorithm 2: with S the weighted sum of (image / 2^near)^order, p is
+  // Line p of Algorithm 2, in logs: with S the weighted sum of (image / 2^near)^order, p is
   // 2^near S^(1 / order). What line v needs of it is p^f 2^(order near) = 2^near S^(f / order). Of a
   // small order powers are near 1, and only by how much they are above it says something: S - 1 is
-  // summed up as well.
+  // summed up as well. `powers` and `whole` are image^order; for longer steps image^order / image,
+  // mantissas in logs.
+  template <bool longer>
   MEMBER void power_mean(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
-                         V *powers, V *whole, V &mantissa, V &exponent, V &p_mantissa,
-                         V &p_exponent, bool asked, I &lost) {
+                         V *powers, V *whole, V &log, V &exponent, V &p_log, V &p_exponent,
+                         bool asked, I &lost) {
     V sum = V{}, above = weight(tile_.n_models, row, j);  // what weights have more than 1
     I empty = is_none<T>(near);
     for (int64_t m = 0; m < tile_.n_models; m++) {
       V w = weight(m, row, j), fraction;
       I none = is_none<T>(exponents[m]) | empty | (w == 0);
       V distance = is_none<T>(exponents[m]) | empty ? V{} : exponents[m] - near;
-      raise<T>(distance, log2_of(mantissas[m]), order_, fraction, whole[m]);
+      V log_image = log2_of(mantissas[m]);
+      raise<T>(distance, log_image, order_, fraction, whole[m]);
       V more = exp2_minus_one(fraction), unit = join<T>(all<T>(1), none ? V{} : whole[m]);
-      powers[m] = more + 1;
-      sum += w * (none ? V{} : unit * powers[m]);
+      powers[m] = longer ? fraction - log_image : more + 1;
+      sum += w * (none ? V{} : unit * (more + 1));
       above += w * (none ? all<T>(-1) : unit * more + (unit - 1));
     }
     constexpr T least = sizeof(T) == 4 ? (T)0x1p-60 : (T)0x1p-500;
@@ -578,27 +608,24 @@ template <class T> class Sweeper {
     V m, e;
     split<T>(wrong ? all<T>(1) : sum, m, e);
     V log2_mantissa = log2_of_one_plus((e == 0) & ~wrong ? above : m - 1);
-    raise<T>(e, log2_mantissa, power_, mantissa, exponent);
-    mantissa = exp2_of(mantissa);
+    raise<T>(e, log2_mantissa, power_, log, exponent);
     lost |= ((exponent < -Type<T>::limit) | (exponent > Type<T>::limit)) & ~empty;
     exponent = empty ? all<T>(Type<T>::none) : exponent + near;
     if (!asked) return;
-    raise<T>(e, log2_mantissa, mean_, p_mantissa, p_exponent);
-    p_mantissa = exp2_of(p_mantissa);
+    raise<T>(e, log2_mantissa, mean_, p_log, p_exponent);
     p_exponent = empty ? all<T>(Type<T>::none) : p_exponent + near;
   }
 
   // How far the marginals of the model that moved most are from where they were, over the mass of
   // the consensus; in shares of each component, if there are any.
   double residual(int64_t row, bool seen) {
-    double most = 0, total = 0;
     const T *p = tile_.consensus + row * tile_.n_target;
-    for (int64_t j = 0; j < tile_.n_target; j++) total += p[j];
+    double most = 0, total = sum_over_labels([&](int64_t j) { return (double)p[j]; });
     for (int64_t m = 0; m < tile_.n_models; m++) {
       T *before = before_ + m * width_, *after = after_ + m * width_;
       if (tile_.n_components) take_shares(before, after);
-      double moved = 0;
-      for (int64_t j = 0; j < tile_.n_target; j++) moved += std::fabs((double)before[j] - after[j]);
+      double moved =
+          sum_over_labels([&](int64_t j) { return std::fabs((double)before[j] - after[j]); });
       if (!(moved <= most)) most = moved;
     }
     if (total == 0 && seen) return INFINITY;  // too small to be seen, and not at rest
@@ -606,13 +633,24 @@ template <class T> class Sweeper {
     return most / total;
   }
 
+  // In several chains, so that no term waits for the last.
+  template <class Term> double sum_over_labels(Term term) const {
+    double sums[8] = {};
+    int64_t j = 0;
+    for (; j + 8 <= tile_.n_target; j += 8)
+#pragma GCC unroll 8
+      for (int chain = 0; chain < 8; chain++) sums[chain] += term(j + chain);
+    for (; j < tile_.n_target; j++) sums[0] += term(j);
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+           ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  }
+
   // `before` with the mass of `after` in each component.
   void take_shares(T *before, const T *after) {
-    for (int64_t c = 0; c < 2 * tile_.n_components; c++) sums_[c] = 0;
-    for (int64_t j = 0; j < tile_.n_target; j++) {
-      int64_t c = tile_.components ? tile_.components[j] : 0;
-      sums_[2 * c] += before[j];
-      sums_[2 * c + 1] += after[j];
+    if (tile_.components) sum_components(before, after);
+    else {
+      sums_[0] = sum_over_labels([&](int64_t j) { return (double)before[j]; });
+      sums_[1] = sum_over_labels([&](int64_t j) { return (double)after[j]; });
     }
     for (int64_t c = 0; c < tile_.n_components; c++) {
       double share = sums_[2 * c + 1] / sums_[2 * c];
@@ -622,10 +660,19 @@ template <class T> class Sweeper {
       before[j] = (T)(before[j] * sums_[2 * (tile_.components ? tile_.components[j] : 0)]);
   }
 
+  void sum_components(const T *before, const T *after) {
+    for (int64_t c = 0; c < 2 * tile_.n_components; c++) sums_[c] = 0;
+    for (int64_t j = 0; j < tile_.n_target; j++) {
+      sums_[2 * tile_.components[j]] += before[j];
+      sums_[2 * tile_.components[j] + 1] += after[j];
+    }
+  }
+
   void write_back(int64_t first, int64_t count) {
     for (int64_t m = 0; tile_.keeps_v && m < tile_.n_models; m++)
       for (int64_t s = 0; s < count; s++) {
         int64_t to = (m * tile_.n_rows + first + s) * tile_.n_target, at = (m * count + s) * width_;
+        if (is_longer(first + s)) take_powers(v_mantissas_ + at, width_);
         memcpy(tile_.v_mantissas + to, v_mantissas_ + at, tile_.n_target * sizeof(T));
         memcpy(tile_.v_exponents + to, v_exponents_ + at, tile_.n_target * sizeof(T));
       }
@@ -636,12 +683,18 @@ template <class T> class Sweeper {
     }
   }
 
+  // Mantissas from their logs, in place.
+  static void take_powers(T *logs, int64_t width) {
+    for (int64_t i = 0; i < width; i += step) store(logs + i, exp2_of(load(logs + i)));
+  }
+
   void write_u(Part part, int64_t first, int64_t count) {
     int64_t n_source = part.group->kernel.n_source;
     for (int64_t m = 0; m < part.group->n_models; m++)
       for (int64_t s = 0; s < count; s++) {
         int64_t to = (m * tile_.n_rows + first + s) * n_source;
         int64_t at = part.offset + (m * count + s) * part.width;
+        if (is_longer(first + s)) take_powers(u_mantissas_ + at, part.width);
         memcpy(part.group->u_mantissas + to, u_mantissas_ + at, n_source * sizeof(T));
         memcpy(part.group->u_exponents + to, u_exponents_ + at, n_source * sizeof(T));
       }

@@ -130,8 +130,10 @@ def check_nonnegative(
     ``place`` words an index, one argument per axis. Entries may be ``infinite`` if that is
     allowed; the ``hint`` is for those that are negative.
     """
+    if 0 in array.shape or _has_only_numbers_from_zero(array):
+        return
     # nan survives min and max, so two passes find all three faults, where the array lies.
-    if 0 in array.shape or (array.min() >= 0 and (infinite or array.max() < math.inf)):
+    if array.min() >= 0 and (infinite or array.max() < math.inf):
         return
     values = detached(array)
     for bad, must in (
@@ -145,6 +147,18 @@ def check_nonnegative(
                 f"{option(name)} {must}; got {values[index]:g} at {place(*index)}.",
                 hint=hint if values[index] < 0 else None,
             )
+
+
+def _has_only_numbers_from_zero(array: Array) -> bool:
+    """Whether one look at an array of NumPy tells that nothing is wrong with it.
+
+    Bits of floating numbers from 0 up are in the order of the numbers; those of whatever is
+    negative (-0 too), infinite or nan are not below those of infinity.
+    """
+    if not (isinstance(array, np.ndarray) and array.dtype.char in "fd" and array.dtype.isnative):
+        return False
+    bits = np.dtype(f"u{array.itemsize}")
+    return bool(array.view(bits).max() < np.array(math.inf, array.dtype).view(bits))
 
 
 def near_one(value: float) -> str:

@@ -1,10 +1,17 @@
 """Weighted power means in one pass over their numbers."""
 
 import ctypes
+from functools import lru_cache
 
 import numpy as np
 
-from wassemble_native.library import function
+from wassemble_native.library import function, n_lanes
+
+# Of `Powers` in means.h: terms of its polynomial, and the largest exponent of its table.
+_N_TERMS = 9
+_HIGHEST = 1
+# Bias of the exponent of a float32.
+_BIAS = 127
 
 
 class MeanStruct(ctypes.Structure):
@@ -20,6 +27,8 @@ class MeanStruct(ctypes.Structure):
         ("weight_steps", ctypes.c_int64 * 3),
         ("order", ctypes.c_double),
         ("exponent", ctypes.c_double),
+        ("near_one", ctypes.c_void_p),
+        ("of_two", ctypes.c_void_p),
         ("means", ctypes.c_void_p),
     )
 
@@ -57,6 +66,7 @@ def take_means(
         for n, stride in zip(weights.shape, weights.strides, strict=True)
     ]
     means = np.empty((n_rows, n_labels), values.dtype)
+    powers = _tabulate(order) if values.dtype == np.float32 and 0 < order <= 1 else (None, None)
     struct = MeanStruct(
         n_models,
         n_rows,
@@ -67,6 +77,24 @@ def take_means(
         (ctypes.c_int64 * 3)(*steps),
         order,
         exponent,
+        *(None if each is None else each.ctypes.data for each in powers),
         means.ctypes.data,
     )
     return None if function("means", values.dtype)(ctypes.addressof(struct)) else means
+
+
+@lru_cache(maxsize=64)
+def _tabulate(order: float) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+    """What `Powers` of means.h has of an order; nothing where vectors are too short for it."""
+    n_powers = 2 * n_lanes(np.dtype(np.float32))
+    if n_powers != 32:
+        return None, None
+
+    def slope(offset: np.ndarray) -> np.ndarray:
+        return np.expm1(order * np.log1p(offset)) / offset
+
+    near_one = np.polynomial.Chebyshev.interpolate(
+        slope, _N_TERMS - 1, (np.sqrt(0.5) - 1, np.sqrt(2) - 1)
+    ).convert(kind=np.polynomial.Polynomial)
+    exponents = _HIGHEST - (_HIGHEST + _BIAS - np.arange(n_powers)) % n_powers
+    return near_one.coef.astype(np.float32), np.exp2(order * exponents).astype(np.float32)

@@ -145,7 +145,7 @@ class FusionAccount:
     def add(self, predictions: list[Predictions], chunk: Chunk) -> None:
         """Count a chunk."""
         self.n_samples += len(chunk.statuses)
-        self.ends.update(chunk.statuses.tolist())
+        self.ends.update(count_ends(chunk.statuses))
         mass = chunk.mass[chunk.statuses != NO_ANSWER]
         self.least_mass = min(self.least_mass, float(mass.min(initial=np.inf)))
         self.most_mass = max(self.most_mass, float(mass.max(initial=0)))
@@ -450,6 +450,12 @@ def _describe_rule(plan: FusionPlan) -> str:
 def _best_labels(scores: np.ndarray) -> np.ndarray:
     """Labels in first place of each sample, those that tie but for rounding included."""
     return scores >= scores.max(axis=1, keepdims=True) * (1 - _TIE)
+
+
+def count_ends(statuses: np.ndarray) -> Counter[int]:
+    """How many samples ended in which way, by code."""
+    counts = np.bincount(statuses.astype(np.intp) - NO_ANSWER).tolist()
+    return Counter({code: n for code, n in enumerate(counts, NO_ANSWER) if n})
 
 
 def tell_ends(ends: Counter[int], fine: Container[int], what: str = "samples") -> list[str]:

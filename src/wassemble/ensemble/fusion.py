@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from os import PathLike
@@ -23,7 +22,7 @@ from wassemble._checks import (
     refuse_names,
 )
 from wassemble._pictures import N_MODELS, Bars, draw_beside, show
-from wassemble.ensemble.account import FusionAccount
+from wassemble.ensemble.account import FusionAccount, count_ends
 from wassemble.ensemble.completion import RULES, Unobserved
 from wassemble.ensemble.fusion_files import (
     load_folder,
@@ -341,7 +340,7 @@ class Fusion:
         if dropped is not None and (worst := dropped.max(initial=0)) > _MUCH_DROPPED:
             told = f"`n_top` dropped up to {worst:.0%} of a model's mass in a row."
             warnings.warn(told, ConvergenceWarning, stacklevel=3)
-        warn_of_ends(Counter(np.asarray(fused.statuses).tolist()), self.rule.fine_ends, "rows")
+        warn_of_ends(count_ends(np.asarray(fused.statuses)), self.rule.fine_ends, "rows")
         scores = fused.consensus
         return self.rule.to_histograms(scores, how["out"]) if fused.are_histograms else scores
 

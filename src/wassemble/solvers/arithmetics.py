@@ -30,6 +30,7 @@ from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep
 from wassemble.solvers.tiles import (
     NATIVE,
+    NATIVE_LEAVING,
     NATIVE_SPARSE_ROWS,
     ONE_PASS,
     PRODUCT_ROWS,
@@ -281,6 +282,8 @@ class NativeSolver(NarrowSolver):
 
     def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
         super().__init__(problem, reason, types)
+        if problem.tolerance is not None:
+            self.tile_size = NATIVE_LEAVING
         if all(kernel.is_sparse for kernel in problem.voting_kernels):
             self.product_rows = NATIVE_SPARSE_ROWS
 

@@ -56,7 +56,8 @@ def _solve_diagonal(tile: Tile, mass: MassRule, lost: np.ndarray, *, keep_scalin
     p = _plain_fixed_point(tile, mass)
     unreachable = lost | _gated(tile) | _vetoed(tile, p, mass)
     hidden = None
-    if not (some := p.any(axis=-1)).all():  # only logs tell what is 0 from what is too small
+    if not (p.all() or (some := p.any(axis=-1)).all()):
+        # Only logs tell what is 0 from what is too small.
         rest = tile.take(np.flatnonzero(~some))
         exact = _solve_in_logs(rest, mass, lost[~some], keep_scalings=False)
         hidden = np.zeros(tile.n_rows, dtype=bool)

@@ -115,10 +115,11 @@ def mean_of_powers(
     """sum(w * x^order)^exponent over the first axis; order 0 is the geometric mean.
 
     For finite ``values`` of shape (n_models, n_rows, n_labels) and ``weights`` that all count;
-    native where NumPy has no fast code for powers of base 2.
+    native where NumPy has no fast code for powers of base 2, and where powers need no logarithms.
     """
     is_slow = log_and_exp(values.dtype)[0] is np.log
-    native = find_native() if is_slow else None
+    has_table = values.dtype == np.float32 and 0 < order <= 1
+    native = find_native() if is_slow or has_table else None
     if native is not None:
         means = native.take_means(values, weights, order=order, exponent=exponent)
         if means is not None:
