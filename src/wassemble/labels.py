@@ -79,11 +79,12 @@ class LabelSpace(tuple[str, ...]):
 
     @staticmethod
     def union(*spaces: Iterable[str]) -> LabelSpace:
-        """Every name of the spaces, in the order of first appearance, located where they are."""
-        return LabelSpace(dict.fromkeys(chain(*spaces))).located(*spaces)
+        """Every name of the spaces, in the order of first appearance, where they are located."""
+        return LabelSpace.locate(dict.fromkeys(chain(*spaces)), *spaces)
 
-    def located(self, *spaces: Iterable[str]) -> LabelSpace:
-        """The same names at the positions that ``spaces`` have, if they have one for each.
+    @staticmethod
+    def locate(names: Iterable[str], *spaces: Iterable[str]) -> LabelSpace:
+        """The names at the positions that ``spaces`` have, if they have one for each.
 
         Spaces must agree about names that they share. Different names at one position are not on
         a line together.
@@ -91,12 +92,13 @@ class LabelSpace(tuple[str, ...]):
         Examples
         --------
         >>> grades = LabelSpace(["low", "middle", "high"], positions=[0, 4, 10])
-        >>> LabelSpace(["high", "low"]).located(grades).positions
+        >>> LabelSpace.locate(["high", "low"], grades).positions
         (10.0, 0.0)
         """
+        space = LabelSpace(names)
         known: dict[str, float] = {}
-        for space in spaces:
-            for name, position in _list_positions(space):
+        for each in spaces:
+            for name, position in _list_positions(each):
                 if known.setdefault(name, position) != position:
                     fail(
                         f"label sets must agree about where {name!r} lies on the line; got"
@@ -104,9 +106,9 @@ class LabelSpace(tuple[str, ...]):
                         hint="`kernels.from_scales` joins labels by where they lie, whatever their"
                         " names",
                     )
-        found = [known[name] for name in self if name in known]
-        is_line = len(set(found)) == len(self)
-        return LabelSpace(self.names, positions=found) if is_line else self
+        found = [known[name] for name in space if name in known]
+        is_line = len(set(found)) == len(space)
+        return LabelSpace(space.names, positions=found) if is_line else space
 
     def on_line(self) -> LabelSpace:
         """The same with positions: its own, or one step from each label to the next."""
@@ -319,7 +321,10 @@ def _read_positions(positions: Iterable[float], names: Sequence[str]) -> tuple[f
     """Where labels lie, checked."""
     try:
         read = tuple(float(position) for position in positions)
+        is_text = isinstance(positions, str)
     except (TypeError, ValueError):
+        is_text = True
+    if is_text:
         fail(f"`positions` must be numbers, one for each label; got {positions!r}.")
     if len(read) != len(names):
         fail(f"`positions` must be one for each of the {len(names)} labels; got {len(read)}.")
@@ -352,7 +357,7 @@ def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
     """
     if labels.positions is not None:
         return labels
-    if _are_numbers(labels):
+    if are_numbers(labels):
         names = sorted(labels, key=float)
         return LabelSpace(names, positions=map(float, names))
     if lost := [name for name in labels if first is None or name not in first]:
@@ -368,7 +373,8 @@ def _say_target() -> str:
     return option_or("`target`", target="FILE, a text file with one a line")
 
 
-def _are_numbers(labels: Iterable[str]) -> bool:
+def are_numbers(labels: Iterable[str]) -> bool:
+    """Whether all names are finite numbers."""
     try:
         return all(math.isfinite(float(name)) for name in labels)
     except ValueError:

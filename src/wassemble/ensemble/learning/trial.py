@@ -290,7 +290,6 @@ def read_trial(
         named = list_names(known)
         _refuse_places(truth, named, merge_labels(spaces, meanings, others))
         target = merge_labels(spaces, meanings, others, further=named)
-        target = target.located(*(labels for _, labels in spaces))
     if isinstance(known, Predictions):
         table = {str(s): row for s, row in zip(known.samples, known.scores, strict=True)}
         places = known.labels.match(target).places
