@@ -106,6 +106,8 @@ class LabelSpace(tuple[str, ...]):
                         hint="`kernels.from_scales` joins labels by where they lie, whatever their"
                         " names",
                     )
+        if not known:
+            return space
         found = [known[name] for name in space if name in known]
         is_line = len(set(found)) == len(space)
         return LabelSpace(space.names, positions=found) if is_line else space
@@ -317,14 +319,12 @@ def name_of(value: object) -> str | None:
     return None
 
 
-def _read_positions(positions: Iterable[float], names: Sequence[str]) -> tuple[float, ...]:
+def _read_positions(positions: Any, names: Sequence[str]) -> tuple[float, ...]:
     """Where labels lie, checked."""
+    given = [positions] if isinstance(positions, str) else positions
     try:
-        read = tuple(float(position) for position in positions)
-        is_text = isinstance(positions, str)
+        read = tuple(float(position) for position in given)
     except (TypeError, ValueError):
-        is_text = True
-    if is_text:
         fail(f"`positions` must be numbers, one for each label; got {positions!r}.")
     if len(read) != len(names):
         fail(f"`positions` must be one for each of the {len(names)} labels; got {len(read)}.")
@@ -343,11 +343,14 @@ def _list_positions(space: Iterable[str]) -> Iterable[tuple[str, float]]:
     return () if positions is None else zip(space, positions, strict=True)
 
 
-def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
+def put_in_order(
+    labels: LabelSpace, first: LabelSpace | None, spaces: Iterable[LabelSpace] = ()
+) -> LabelSpace:
     """Labels on a line: at their positions, else where numbers lie, or in the order of ``first``.
 
     Of names that are no numbers, ``first`` must have all: where others belong, nobody said. It is
-    None for a list of answers, which names labels as they come.
+    None for a list of answers, which names labels as they come. ``spaces`` are those of the models:
+    none may have positions that do not serve for all labels.
 
     Examples
     --------
@@ -357,6 +360,11 @@ def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
     """
     if labels.positions is not None:
         return labels
+    if any(space.positions is not None for space in spaces):
+        fail(
+            "positions on the line must be known of all labels, and differ; they are of some.",
+            hint=f"give all labels their positions by {_say_target()}",
+        )
     if are_numbers(labels):
         names = sorted(labels, key=float)
         return LabelSpace(names, positions=map(float, names))

@@ -129,7 +129,7 @@ def make_members(
         target = _find_kernel_target(each, merged)
         if target is merged and fusion.rule.label_order != "any":
             first = merge_labels(models[:1], aliases, others, fold=fold)
-            target = _put_in_order(fusion.rule, merged, first)
+            target = _put_in_order(fusion.rule, merged, first, [space for _, space in models])
     _refuse_nameless(kernel, models)
     # Kernels that know every label of some model: they were made for that one.
     serving = {
@@ -161,7 +161,9 @@ def make_members(
     return target, members
 
 
-def _put_in_order(rule: Rule, merged: LabelSpace, first: LabelSpace) -> LabelSpace:
+def _put_in_order(
+    rule: Rule, merged: LabelSpace, first: LabelSpace, spaces: Sequence[LabelSpace]
+) -> LabelSpace:
     """Labels as a rule must have them that knows where each lies: on a line, or in a tree."""
     if rule.label_order == "given":
         fail(
@@ -175,7 +177,7 @@ def _put_in_order(rule: Rule, merged: LabelSpace, first: LabelSpace) -> LabelSpa
             f"labels on a line must be at least two; got {merged[0]!r} alone.",
             hint=f"{column} says that the column holds answers, not scores",
         )
-    return put_in_order(merged, first)
+    return put_in_order(merged, first, spaces)
 
 
 def _refuse_astray(members: Sequence[Member], target: LabelSpace) -> None:

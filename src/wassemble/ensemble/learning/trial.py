@@ -75,7 +75,8 @@ class Trial:
         """The same with target labels on a line; multi-class."""
         first = self.models[0]
         own = merge_labels([(first.model, first.labels)], self.aliases, self.other)
-        target = put_in_order(self.target, None if first.is_hard else own)
+        spaces = [model.labels for model in self.models]
+        target = put_in_order(self.target, None if first.is_hard else own, spaces)
         return replace(self, target=target, truth=target.places(self.target)[self.truth])
 
     @property
