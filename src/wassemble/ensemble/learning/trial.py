@@ -68,8 +68,8 @@ class Trial:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the target labels lie on a line."""
-        return self.target.positions is not None
+        """Whether one of several target labels is true, and they lie on a line."""
+        return self.task == "multiclass" and self.target.positions is not None
 
     def in_order(self) -> Trial:
         """The same with target labels on a line; multi-class."""
