@@ -162,6 +162,7 @@ def test_positions_are_kept_in_the_order_of_the_names():
         ([0, 1, np.nan], "must be finite; got nan for 'middle'"),
         ([0, 1, "up"], "must be numbers"),
         (3, "must be numbers"),
+        ("012", "one for each of the 3 labels; got 1"),
     ],
 )
 def test_positions_are_finite_and_distinct(positions, words):

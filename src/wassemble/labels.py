@@ -79,11 +79,12 @@ class LabelSpace(tuple[str, ...]):
 
     @staticmethod
     def union(*spaces: Iterable[str]) -> LabelSpace:
-        """Every name of the spaces, in the order of first appearance, located where they are."""
-        return LabelSpace(dict.fromkeys(chain(*spaces))).located(*spaces)
+        """Every name of the spaces, in the order of first appearance, where they are located."""
+        return LabelSpace.locate(dict.fromkeys(chain(*spaces)), *spaces)
 
-    def located(self, *spaces: Iterable[str]) -> LabelSpace:
-        """The same names at the positions that ``spaces`` have, if they have one for each.
+    @staticmethod
+    def locate(names: Iterable[str], *spaces: Iterable[str]) -> LabelSpace:
+        """The names at the positions that ``spaces`` have, if they have one for each.
 
         Spaces must agree about names that they share. Different names at one position are not on
         a line together.
@@ -91,12 +92,13 @@ class LabelSpace(tuple[str, ...]):
         Examples
         --------
         >>> grades = LabelSpace(["low", "middle", "high"], positions=[0, 4, 10])
-        >>> LabelSpace(["high", "low"]).located(grades).positions
+        >>> LabelSpace.locate(["high", "low"], grades).positions
         (10.0, 0.0)
         """
+        space = LabelSpace(names)
         known: dict[str, float] = {}
-        for space in spaces:
-            for name, position in _list_positions(space):
+        for each in spaces:
+            for name, position in _list_positions(each):
                 if known.setdefault(name, position) != position:
                     fail(
                         f"label sets must agree about where {name!r} lies on the line; got"
@@ -104,9 +106,11 @@ class LabelSpace(tuple[str, ...]):
                         hint="`kernels.from_scales` joins labels by where they lie, whatever their"
                         " names",
                     )
-        found = [known[name] for name in self if name in known]
-        is_line = len(set(found)) == len(self)
-        return LabelSpace(self.names, positions=found) if is_line else self
+        if not known:
+            return space
+        found = [known[name] for name in space if name in known]
+        is_line = len(set(found)) == len(space)
+        return LabelSpace(space.names, positions=found) if is_line else space
 
     def on_line(self) -> LabelSpace:
         """The same with positions: its own, or one step from each label to the next."""
@@ -315,10 +319,11 @@ def name_of(value: object) -> str | None:
     return None
 
 
-def _read_positions(positions: Iterable[float], names: Sequence[str]) -> tuple[float, ...]:
+def _read_positions(positions: Any, names: Sequence[str]) -> tuple[float, ...]:
     """Where labels lie, checked."""
+    given = [positions] if isinstance(positions, str) else positions
     try:
-        read = tuple(float(position) for position in positions)
+        read = tuple(float(position) for position in given)
     except (TypeError, ValueError):
         fail(f"`positions` must be numbers, one for each label; got {positions!r}.")
     if len(read) != len(names):
@@ -338,11 +343,14 @@ def _list_positions(space: Iterable[str]) -> Iterable[tuple[str, float]]:
     return () if positions is None else zip(space, positions, strict=True)
 
 
-def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
+def put_in_order(
+    labels: LabelSpace, first: LabelSpace | None, spaces: Iterable[LabelSpace] = ()
+) -> LabelSpace:
     """Labels on a line: at their positions, else where numbers lie, or in the order of ``first``.
 
     Of names that are no numbers, ``first`` must have all: where others belong, nobody said. It is
-    None for a list of answers, which names labels as they come.
+    None for a list of answers, which names labels as they come. ``spaces`` are those of the models:
+    none may have positions that do not serve for all labels.
 
     Examples
     --------
@@ -352,7 +360,12 @@ def put_in_order(labels: LabelSpace, first: LabelSpace | None) -> LabelSpace:
     """
     if labels.positions is not None:
         return labels
-    if _are_numbers(labels):
+    if any(space.positions is not None for space in spaces):
+        fail(
+            "positions on the line must be known of all labels, and differ; they are of some.",
+            hint=f"give all labels their positions by {_say_target()}",
+        )
+    if are_numbers(labels):
         names = sorted(labels, key=float)
         return LabelSpace(names, positions=map(float, names))
     if lost := [name for name in labels if first is None or name not in first]:
@@ -368,7 +381,8 @@ def _say_target() -> str:
     return option_or("`target`", target="FILE, a text file with one a line")
 
 
-def _are_numbers(labels: Iterable[str]) -> bool:
+def are_numbers(labels: Iterable[str]) -> bool:
+    """Whether all names are finite numbers."""
     try:
         return all(math.isfinite(float(name)) for name in labels)
     except ValueError:

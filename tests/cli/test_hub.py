@@ -327,3 +327,25 @@ def test_weights_are_learned_on_the_command_line(hub, capsys):
     assert main(["hub", ".", "--learn", "--oracle", "oracle.csv", "--order", "order.txt"]) == 0
     said = capsys.readouterr().err
     assert "weights on 2025-01-04, from 0 tasks: a-one=0.33333333,b-two=0.33333333," in said
+
+
+def test_categories_lie_where_the_order_says(hub, tmp_path, capsys):
+    lines = [f"{name},{position}" for name, position in zip(CATEGORIES, (0, 1, 9), strict=True)]
+    (tmp_path / "line.csv").write_text("\n".join(["label,position", *lines]))
+    given = ["hub", "model-output", "--order", "line.csv", "--oracle", "oracle.csv"]
+    assert main([*given, "--out", "f.csv", "--json"]) == 0
+    [first] = [s for s in json.loads(capsys.readouterr().out) if s["metric"] == "rps"][:1]
+    fused = pd.read_csv("f.csv", dtype={"location": str})
+    own = fused[(fused.output_type == "pmf") & (fused.location == "01")].value.to_numpy()
+    rule = ws.LineBarycenter(2, positions=(0, 1, 9))
+    np.testing.assert_allclose(own, rule.fuse(hub[0][:, :1]).scores[0], atol=1e-9)
+    assert first["loss"] > 0
+
+
+def test_an_outcome_without_a_date_is_never_known(rng):
+    table, truth = draw_weeks(rng)
+    tasks = [(made, "NA", place) for made, _, place in table.tasks]
+    values = (table.ids, table.models, table.values)
+    learned = learn_hub(HubTable("pmf", table.columns, tasks, *values), truth)
+    assert (learned.n_known, learned.power) == (0, 0)
+    np.testing.assert_allclose(learned.consensus.values, fuse_hub(table).values)

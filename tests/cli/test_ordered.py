@@ -97,6 +97,58 @@ def test_scales_that_are_cut_differently_are_joined(folder, capsys):
     assert "--scales must go with --target" in capsys.readouterr().err
 
 
+def test_grades_of_one_column_are_answers(folder, capsys):
+    for name, grades in (("ann", "315"), ("bob", "4 5")):
+        lines = "".join(f"{i},{grade.strip()}\n" for i, grade in enumerate(grades))
+        (folder / f"{name}.csv").write_text(f"sample,grade\n{lines}")
+    files = ["fuse", "ann.csv", "bob.csv", "--out", "f.csv"]
+    assert main([*files, "--ordered"]) == 2
+    said = capsys.readouterr().err
+    assert "must be at least two; got 'grade' alone.\nhint: --label-column grade" in said
+    assert main(files) == 0
+    said = capsys.readouterr().err
+    assert "'grade' has whole numbers up to 5: if they are answers, such as grades, --label" in said
+    assert main([*files, "--ordered", "--label-column", "grade"]) == 0
+    assert list(read_predictions("f.csv").labels) == ["1", "3", "4", "5"]
+
+
+def test_two_scales_on_one_line_are_doubted(folder, capsys):
+    for low, high in ((0, 3), (1, 5)):
+        grades = [str(grade) for grade in range(low, high + 1)]
+        given = Predictions("m", range(2), grades, np.eye(len(grades))[:2])
+        write_predictions(f"to{high}.csv", given)
+    files = ["fuse", "to3.csv", "to5.csv", "--ordered", "--out", "f.csv"]
+    assert main(files) == 0
+    said = capsys.readouterr().err
+    assert "grades from 0 to 3 (to3), 1 to 5 (to5) are taken as one scale; --scales" in said
+    (folder / "five.txt").write_text("1\n2\n3\n4\n5\n")
+    assert main([*files, "--scales", "--target", "five.txt"]) == 0
+    assert "one scale" not in capsys.readouterr().err
+
+
+def test_labels_that_a_target_lacks_are_named_where_files_are_scored(folder, capsys):
+    (folder / "two.csv").write_text("label,position\nbad,0\ngood,1\n")
+    (folder / "ends.csv").write_text("sample,label\n0,bad\n2,good\n")
+    assert main(["score", "a.csv", "--truth", "ends.csv", "--target", "two.csv"]) == 0
+    assert "a: scores of labels that are no target labels do not count: 'fair'" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_target_that_is_no_file_says_what_it_must_be(folder, capsys):
+    assert main(["fuse", "a.csv", "b.csv", "--target", "bad,fair,good"]) == 2
+    assert "no such file.\nhint: labels are named in a text file, one a line" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_jury_without_verdicts_is_told_of_its_file(folder, capsys):
+    for text in ("", "judge,item,verdict\n"):
+        (folder / "empty.csv").write_text(text)
+        assert main(["jury", "empty.csv"]) == 2
+        assert "empty.csv: must hold verdicts" in capsys.readouterr().err
+
+
 def test_how_an_ordered_consensus_came_about_is_explained_and_scored(folder, capsys):
     assert main(["explain", "a.csv", "b.csv", "--ordered", "--sample", "3"]) == 0
     shares = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1:]]

@@ -55,6 +55,17 @@ def test_label_sets_that_disagree_about_positions_are_refused(models):
             fusion.fuse([moved, models[1].replace(labels=LINE)])
 
 
+@pytest.mark.parametrize("others", [["1", "2", "4"], ws.LabelSpace(["4"], positions=[1])])
+def test_positions_of_some_labels_alone_say_no_line(others):
+    some = ws.LabelSpace(["1", "2"], positions=[1, 5])
+    given = [
+        ws.Predictions(name, ["x"], labels, np.eye(len(labels))[:1])
+        for name, labels in (("a", some), ("b", others))
+    ]
+    with pytest.raises(ws.InvalidInputError, match="must be known of all labels, and differ"):
+        ws.Fusion(ws.LineBarycenter(2)).fuse(given)
+
+
 def test_a_rule_has_no_positions_of_labels_that_have_names(models):
     with pytest.raises(ws.InvalidInputError, match="labels with names must have their positions"):
         ws.Fusion(ws.LineBarycenter(2, [0, 1, 2]), target=NAMES).fuse(models)

@@ -31,7 +31,8 @@ from wassemble.errors import fail
 @click.option(
     "--order",
     type=PATH,
-    help="Categories from the lowest to the highest, one a line.  [default: as they first appear]",
+    help="Categories from the lowest to the highest, one a line; or a table with the columns label"
+    " and position, where each lies on a line.  [default: as they first appear]",
 )
 @click.option(
     "--weights",

@@ -16,6 +16,7 @@ CONSENSUS = "consensus"
 _POWERS = (0, 1, 2, 4, 8, 16)
 _MADE = ("reference_date", "origin_date", "forecast_date")
 _ENDS = ("target_end_date", "target_date")
+_NO_DATE = ("", "NA", "None", "nan")
 
 
 def fuse_hub(
@@ -26,7 +27,8 @@ def fuse_hub(
     Parameters
     ----------
     table : HubTable
-        Categories are taken in the order of ``ids``; `HubTable.in_order` changes it. Of
+        Categories are taken in the order of ``ids``, one step apart; `HubTable.in_order` changes
+        it. Of
         distribution functions, mass between two numbers lies at the upper one, and mass beyond the
         last as far from it as that from the one before. Draws of a sample are sorted: the first of
         the consensus is made of the lowest of each model.
@@ -44,11 +46,11 @@ def fuse_hub(
 
 
 def _fuse_histograms(table: HubTable, power: int, given: np.ndarray) -> HubTable:
-    """Categories one step apart; what lies between two numbers at the upper one."""
-    positions = None
+    """Categories where they lie; what is between two numbers at the upper one."""
+    positions = table.positions
     if table.sort == "cdf":
         ends = table.levels
-        positions = [*ends, ends[-1] + (ends[-1] - ends[-2] if len(ends) > 1 else 1.0)]
+        positions = (*ends, ends[-1] + (ends[-1] - ends[-2] if len(ends) > 1 else 1.0))
     rule, histograms = LineBarycenter(power, positions), table.to_histograms()
     votes = ~np.isnan(histograms[:, :, :1]) * given[:, None, None]
     sums = votes.sum(axis=0)
@@ -81,7 +83,7 @@ def learn_hub(table: HubTable, truth: np.ndarray, *, power: int = 2) -> LearnedH
     ----------
     table : HubTable
         What is asked must have the date of the forecast, and that of the outcome, which is known
-        to forecasts of later dates alone.
+        to forecasts of later dates alone; to none, where it has no date.
     truth : array of shape (n_tasks,)
         As `read_oracle` gives it.
     power : {1, 2}
@@ -91,9 +93,9 @@ def learn_hub(table: HubTable, truth: np.ndarray, *, power: int = 2) -> LearnedH
     is_told = truth >= 0 if table.has_histograms else np.isfinite(truth)
     ways = {way: np.full(table.values.shape[1:], np.nan) for way in _POWERS}
     consensus = np.full_like(ways[0], np.nan)
-    answered = ~np.isnan(table.values).all(axis=(0, 2))
+    answered = ~np.isnan(table.values).all(axis=(0, 2)) & ~np.isnat(made)
     if not answered.any():
-        fail("there must be a forecast to learn from; got none.")
+        fail("there must be forecasts that have a date; got none.")
     for date in np.unique(made[answered]):
         now, known = made == date, (ends < date) & is_told
         # All that follows sees of the truth is what was known.
@@ -159,7 +161,7 @@ def _read_dates(table: HubTable, names: Sequence[str]) -> np.ndarray:
     dates = []
     for task in table.tasks:
         try:
-            dates.append(np.datetime64(task[place], "D"))
+            dates.append(np.datetime64("NaT" if task[place] in _NO_DATE else task[place], "D"))
         except ValueError:
             fail(f"{found} must be a date, such as 2025-01-31; got {task[place]!r}.")
     return np.array(dates)
@@ -229,7 +231,8 @@ def _levels(table: HubTable) -> np.ndarray:
 
 def _losses(table: HubTable, values: np.ndarray, truth: np.ndarray) -> np.ndarray:
     if table.has_histograms:
-        return squared_distances(replace(table, values=values[None]).to_histograms()[0], truth)
+        histograms = replace(table, values=values[None]).to_histograms()[0]
+        return squared_distances(histograms, truth, table.positions)
     return interval_scores(np.sort(values, axis=1), _levels(table), truth)
 
 

@@ -5,13 +5,14 @@ For plans without a kernel: one that was given may join labels of any names.
 
 import difflib
 from collections.abc import Container, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.plan import FusionPlan
-from wassemble.labels import LabelSpace, enumerate_names, fold_name
+from wassemble.labels import LabelSpace, are_numbers, enumerate_names, fold_name
 
 # Labels by which models usually say that none of the others fits.
 _OTHER_NAMES = {
@@ -25,11 +26,13 @@ _N_SHOWN = 3
 _N_COMPARED = 2000
 
 
-def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
+def check_labels(
+    plan: FusionPlan, models: Iterable[Any] = (), told: Container[str] = ()
+) -> list[str]:
     """What there is to say of labels that do not meet; that no target label is met is an error.
 
-    Of the labels ``told`` it has been said that others differ from them only in how they are
-    written.
+    ``models`` are predictions or open files. Of the labels ``told`` it has been said that others
+    differ from them only in how they are written.
     """
     declared = np.array([member.matching.declared for member in plan.members])
     names = [member.model for member in plan.members]
@@ -43,7 +46,7 @@ def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
             f"no label of {enumerate_names(silent)} is a target label, so it has no say;"
             f" {_remedy()}"
         )
-    sentences += _tell_others(plan)
+    sentences += _tell_others(plan) + _tell_scales(plan, models)
     groups = _groups(declared)
     if len(groups) > 1:
         one, other = (names[group[0]] for group in groups[:2])
@@ -53,6 +56,25 @@ def check_labels(plan: FusionPlan, told: Container[str] = ()) -> list[str]:
             f" name, nothing joins them; {_remedy()}"
         )
     return sentences
+
+
+def _tell_scales(plan: FusionPlan, models: Iterable[Any]) -> list[str]:
+    """Grades that may be of several scales, though they are fused on one line by their names.
+
+    A list of answers names the grades that occur: its ends say nothing.
+    """
+    if plan.rule.label_order != "line":
+        return []
+    ends: dict[tuple[float, float], str] = {}
+    for model in models:
+        if not model.is_hard and model.labels.positions is None and are_numbers(model.labels):
+            numbers = [float(name) for name in model.labels]
+            ends.setdefault((min(numbers), max(numbers)), model.model)
+    if len(ends) < 2:
+        return []
+    told = ", ".join(f"{low:g} to {high:g} ({model})" for (low, high), model in ends.items())
+    scales = option_or("kernel=from_scales", scales=True)
+    return [f"grades from {told} are taken as one scale; {scales} joins scales from end to end"]
 
 
 def _tell_others(plan: FusionPlan) -> list[str]:

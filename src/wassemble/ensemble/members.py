@@ -108,12 +108,10 @@ def merge_labels(
     names |= dict.fromkeys(further)
     if not names:
         fail("models must have labels besides the one for others; got none.")
-    if not fold:
-        return LabelSpace(names)
     first: dict[str, str] = {}
     for name in names:
-        first.setdefault(fold_name(name), name)
-    return LabelSpace(first.values())
+        first.setdefault(fold_name(name) if fold else name, name)
+    return LabelSpace.locate(first.values(), *(space for _, space in models))
 
 
 def make_members(
@@ -127,12 +125,11 @@ def make_members(
     target = cast("LabelSpace | None", fusion.target)
     if target is None:
         merged = merge_labels(models, aliases, others, fold=fold)
-        merged = merged.located(*(labels for _, labels in models))
         # Kernels that lead elsewhere say by it what the consensus is over.
         target = _find_kernel_target(each, merged)
         if target is merged and fusion.rule.label_order != "any":
             first = merge_labels(models[:1], aliases, others, fold=fold)
-            target = _put_in_order(fusion.rule, merged, first)
+            target = _put_in_order(fusion.rule, merged, first, [space for _, space in models])
     _refuse_nameless(kernel, models)
     # Kernels that know every label of some model: they were made for that one.
     serving = {
@@ -164,7 +161,9 @@ def make_members(
     return target, members
 
 
-def _put_in_order(rule: Rule, merged: LabelSpace, first: LabelSpace) -> LabelSpace:
+def _put_in_order(
+    rule: Rule, merged: LabelSpace, first: LabelSpace, spaces: Sequence[LabelSpace]
+) -> LabelSpace:
     """Labels as a rule must have them that knows where each lies: on a line, or in a tree."""
     if rule.label_order == "given":
         fail(
@@ -172,7 +171,13 @@ def _put_in_order(rule: Rule, merged: LabelSpace, first: LabelSpace) -> LabelSpa
             " got none.",
             hint="Fusion(tree_barycenter(labels, edges), target=labels)",
         )
-    return put_in_order(merged, first)
+    if len(merged) == 1:
+        column = option_or('its name "label"', label_column=merged[0])
+        fail(
+            f"labels on a line must be at least two; got {merged[0]!r} alone.",
+            hint=f"{column} says that the column holds answers, not scores",
+        )
+    return put_in_order(merged, first, spaces)
 
 
 def _refuse_astray(members: Sequence[Member], target: LabelSpace) -> None:
@@ -235,7 +240,7 @@ def _merge_matched(matching: Matching) -> tuple[LabelSpace, np.ndarray | None]:
         while name in names:  # it stands for several labels, one of which has its name
             name = f"any {name}"
         groups[place] = names.setdefault(name, len(names))
-    return LabelSpace(names).located(labels), groups
+    return LabelSpace.locate(names, labels), groups
 
 
 def _find_kernel_target(each: Sequence[Any], merged: LabelSpace) -> LabelSpace:
@@ -324,7 +329,8 @@ def _read_kernel(
                 f" model its own kernel, {option_or('{model: kernel}', kernel='MODEL=FILE')}",
             )
     if by_name:
-        target.located(target, labels)  # which refuses two positions of one name
+        if labels.positions is not None:
+            LabelSpace.locate(target, target, labels)  # which refuses two positions of one name
         return _look_into(kernel_of_matching(by_fused), matching.declared, matching.declared)
     if isinstance(given, LabelledKernel) or _builds(given):
         kernel, made = _add_shared_rows(given, by_fused)
@@ -368,7 +374,7 @@ def _add_shared_rows(given: Any, matching: Matching) -> tuple[Kernel, LabelledKe
     rest = [name for place, name in enumerate(fused) if place not in shared]
     if not rest:
         return kernel_of_matching(matching), None
-    own = LabelSpace(rest).located(fused)
+    own = LabelSpace.locate(rest, fused)
     made = given if isinstance(given, LabelledKernel) else given(own, target)
     if not isinstance(made, LabelledKernel):
         made = LabelledKernel(made) if is_frame(made) else LabelledKernel(made, rest, target)

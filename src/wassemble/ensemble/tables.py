@@ -214,7 +214,7 @@ def check_inputs(
             hint=f"{option('samples', 'all')} fuses every sample that some model has",
         )
     if kernel is None:
-        account.warnings += check_labels(account.plan)
+        account.warnings += check_labels(account.plan, models)
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:

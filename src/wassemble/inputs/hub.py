@@ -22,7 +22,7 @@ from wassemble._extras import load_extra
 from wassemble._files import write_whole
 from wassemble.errors import InputWarning, tell_count
 from wassemble.inputs.predictions.value import Predictions
-from wassemble.labels import enumerate_names
+from wassemble.labels import LabelSpace, enumerate_names
 
 _ANSWER = ("output_type", "output_type_id", "value")
 _SORTS = ("pmf", "quantile", "cdf", "sample")
@@ -68,6 +68,11 @@ class HubTable:
     def levels(self) -> np.ndarray:
         """The levels of quantiles, or the numbers of distribution functions."""
         return np.array([float(level) for level in self.ids])
+
+    @property
+    def positions(self) -> tuple[float, ...] | None:
+        """Where categories lie on a line, if `in_order` was told."""
+        return self.ids.positions if isinstance(self.ids, LabelSpace) else None
 
     @property
     def has_histograms(self) -> bool:
@@ -118,14 +123,14 @@ class HubTable:
         return replace(self, models=models, values=self.values[there])
 
     def in_order(self, order: Sequence[str]) -> "HubTable":
-        """The same with categories in this order."""
+        """The same with categories in this order, and where a `LabelSpace` says that they lie."""
         if set(order) != set(self.ids):
             fail(
                 f"the order must name all of {enumerate_names(self.ids)}; got"
                 f" {enumerate_names(order)}."
             )
         places = [self.ids.index(name) for name in order]
-        return replace(self, ids=tuple(order), values=self.values[:, :, places])
+        return replace(self, ids=LabelSpace(order), values=self.values[:, :, places])
 
 
 def read_hub(folder: str | PathLike[str]) -> list[HubTable]:

@@ -15,9 +15,10 @@ from wassemble.ensemble.learning.choice import Standing
 from wassemble.ensemble.learning.fitting import FittedRecipe
 from wassemble.ensemble.learning.learn import LearnedEnsemble
 from wassemble.ensemble.learning.trial import Trial, read_trial
+from wassemble.ensemble.tables import warn_of_inputs
 from wassemble.errors import InvalidInputError
 from wassemble.inputs import Kind, Predictions
-from wassemble.labels import LabelSpace
+from wassemble.labels import LabelSpace, enumerate_names
 from wassemble.metrics import (
     MEAN_AVERAGE_PRECISION,
     MULTICLASS,
@@ -426,9 +427,12 @@ def _as_target(trial: Trial) -> np.ndarray:
     """Scores of the only model of a trial, of the target labels that its labels stand for."""
     [model] = trial.models
     known = np.nan_to_num(model.scores)
-    shares = model.labels.match(
-        trial.target, aliases=trial.aliases.of_model(model.model)
-    ).to_sparse()
+    matching = model.labels.match(trial.target, aliases=trial.aliases.of_model(model.model))
+    lost = [name for name in matching.unmatched if known[:, model.labels.place(name)].any()]
+    if lost:
+        told = f"{model.model}: scores of labels that are no target labels do not count"
+        warn_of_inputs([f"{told}: {enumerate_names(lost)}"])
+    shares = matching.to_sparse()
     if trial.kind == "multiclass":
         return np.asarray(known @ shares)
     scores = np.zeros((trial.n_samples, len(trial.target)))

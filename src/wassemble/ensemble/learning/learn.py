@@ -568,7 +568,7 @@ def _doubt_labels(trial: Trial) -> list[str]:
     models = [(model.model, model.labels) for model in trial.models]
     fusion = Fusion(kind=trial.kind, aliases=trial.aliases, other=trial.other)
     plan = fusion.plan(dict(models))
-    said = check_labels(plan, told=trial.true_labels)
+    said = check_labels(plan, trial.models, told=trial.true_labels)
     if true := trial.strange_labels:
         own = LabelSpace.union(*(labels for _, labels in models))
         words, remedy = tell_strangers(true, own, "the models")

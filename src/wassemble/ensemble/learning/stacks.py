@@ -396,7 +396,7 @@ class Stacker:
             [np.log(each) for each in of_answers],
             self._offered,
             self._fit_stacking(sight, truth, weight),
-            None if trial.target.positions is None else np.array(trial.target.positions),
+            np.array(trial.target.positions) if trial.is_ordered else None,
         )
         return replace(known, reliability=self._rely(known, sight, kernels, truth)), kernels
 

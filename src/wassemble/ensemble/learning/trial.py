@@ -68,14 +68,15 @@ class Trial:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the target labels lie on a line."""
-        return self.target.positions is not None
+        """Whether one of several target labels is true, and they lie on a line."""
+        return self.task == "multiclass" and self.target.positions is not None
 
     def in_order(self) -> Trial:
         """The same with target labels on a line; multi-class."""
         first = self.models[0]
         own = merge_labels([(first.model, first.labels)], self.aliases, self.other)
-        target = put_in_order(self.target, None if first.is_hard else own)
+        spaces = [model.labels for model in self.models]
+        target = put_in_order(self.target, None if first.is_hard else own, spaces)
         return replace(self, target=target, truth=target.places(self.target)[self.truth])
 
     @property
@@ -290,7 +291,6 @@ def read_trial(
         named = list_names(known)
         _refuse_places(truth, named, merge_labels(spaces, meanings, others))
         target = merge_labels(spaces, meanings, others, further=named)
-        target = target.located(*(labels for _, labels in spaces))
     if isinstance(known, Predictions):
         table = {str(s): row for s, row in zip(known.samples, known.scores, strict=True)}
         places = known.labels.match(target).places

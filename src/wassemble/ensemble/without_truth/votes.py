@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.plan import FusionPlan
 from wassemble.inputs import Predictions
 from wassemble.kernels import from_scales
@@ -330,7 +330,7 @@ def _place_of(label: str, space: LabelSpace, model: str) -> int:
     if label not in space:
         fail(
             f"a vote of {model!r} must be one of {enumerate_names(space)}; got {label!r}.",
-            hint=f"{option('scales')} says which labels it has",
+            hint=f"{option_or('`scales`', scale=f'{model}=GRADE,...')} says which labels it has",
         )
     return int(space.places([label])[0])
 

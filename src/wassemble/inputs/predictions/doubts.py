@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wassemble._checks import fail, option
+from wassemble._checks import fail, option, option_or
 from wassemble.inputs.predictions.value import SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
@@ -54,6 +54,12 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
             " this model"
         ]
     top = float(known.max())
+    if len(labels) == 1 and top > 1 and (known == known.round()).all():
+        column = option_or('the name "label"', label_column=labels[0])
+        return [
+            f"{labels[0]!r} has whole numbers up to {top:g}: if they are answers, such as grades,"
+            f" {column} says so; {option('kind', 'multilabel')} says that they are scores"
+        ]
     if top > 1 + SUM_SLACK:
         return [
             f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of them"
