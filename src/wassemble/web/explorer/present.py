@@ -115,7 +115,7 @@ def _chip(case: Case, answer: Answer, title: str, line: Line) -> Shown:
 def _round(number: float) -> str:
     if number >= 0.0995:
         return f"{number:.2f}"
-    return f"{number:.3f}" if number >= 0.0005 else f"{number:.0e}"
+    return f"{number:.3f}" if number >= 0.0005 else "<0.001"
 
 
 def _doubt(answer: Answer) -> str:
