@@ -489,6 +489,7 @@ def _count_filters(judgement: Judgement) -> Shown:
         "lost": int((~consensus.right & mean.right).sum()),
         "right": int(consensus.right.sum()),
         "wrong": int((judgement.truth.is_known & ~consensus.right).sum()),
+        "missed": int((judgement.truth.is_known & ~mean.right).sum()),
         "apart": int((consensus.answers != mean.answers).sum()),
     }
 
