@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wassemble.labels import enumerate_names
+from wassemble.metrics import CalibrationBins
 from wassemble.solvers import Status
 from wassemble.web.explorer.answers import (
     Answer,
@@ -397,7 +398,9 @@ def present_board(case: Case, view: View) -> Shown:
         "n_judged": n_judged,
         "n_known": n_known,
         "n_sweeps": N_SWEEPS,
-        "calibration": [_reliability(rule) for rule in judgement.rules if rule.bins],
+        "calibration": [
+            _reliability(rule, rule.bins) for rule in judgement.rules if rule.bins is not None
+        ],
         "counts": _count_filters(judgement),
         "disputes": _list_disputes(case, view),
         "confusion": _confusion(case, judgement, first, second),
@@ -435,14 +438,13 @@ def _rules(judgement: Judgement) -> list[Shown]:
     ]
 
 
-def _reliability(rule: Judged) -> Shown:
+def _reliability(rule: Judged, bins: CalibrationBins) -> Shown:
     """A reliability diagram: a dot for each bin, as wide as the root of its samples.
 
     Bins of few samples are noise, and left out unless there are no others.
     """
-    assert rule.bins is not None
-    each = zip(rule.bins.confidence, rule.bins.accuracy, rule.bins.count.tolist(), strict=True)
-    most = int(rule.bins.count.max())
+    each = zip(bins.confidence, bins.accuracy, bins.count.tolist(), strict=True)
+    most = int(bins.count.max())
     points = [
         {
             "sure": f"{100 * sure:.0f}",
