@@ -1,4 +1,4 @@
-"""Write the pictures of the explorer into docs/images: `.venv/bin/python docs/screenshot.py`."""
+"""Write the pictures of the web app into docs/images: `.venv/bin/python docs/screenshot.py`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ PICTURES = {
     "explorer-all": ("/explorer/all?example=languages", 1180, 1020),
     "explorer-phone": ("/explorer/view?example=languages&show=gained&sample=1380", 390, 800),
     "front": ("/", 1180, 760),
+    "study": ("/studies/1/preview/1", 1180, 890),
 }
 
 
 def main() -> None:
-    """Serve the explorer, open it, and keep what the browser shows."""
+    """Serve the app, open its pages, and keep what the browser shows."""
     with tempfile.TemporaryDirectory() as folder:
         (served := Path(folder) / "served").mkdir()
         command = [sys.executable, "-m", "paper", "serve", str(served), "--port", "0", "--no-token"]
@@ -35,6 +36,7 @@ def main() -> None:
                 found = re.search(r"http://\S+", process.stderr.readline())
                 assert found, "the server did not start"
                 with open_browser(Path(folder) / "profile") as driver:
+                    _begin_study(driver, found[0])
                     pictures = {
                         name: _shoot(driver, found[0] + path, width, height)
                         for name, (path, width, height) in PICTURES.items()
@@ -47,6 +49,12 @@ def main() -> None:
         out.parent.mkdir(exist_ok=True)
         out.write_bytes(picture)
         print(f"wrote {out.relative_to(ROOT)}, {len(picture):,} bytes")
+
+
+def _begin_study(driver: Any, server: str) -> None:
+    """Create the example study, which is the first."""
+    driver.get(f"{server}/studies")
+    driver.find_element("css selector", "form[action='/studies'] button").click()
 
 
 def _shoot(driver: Any, url: str, width: int, height: int) -> bytes:

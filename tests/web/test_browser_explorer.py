@@ -282,6 +282,30 @@ def test_files_are_dropped_looked_at_filtered_and_learned_from(pages):
     assert errors(browser) == []
 
 
+def test_percentages_with_numbers_for_labels_lead_to_where_the_mean_is_wrong(pages):
+    files = {
+        "a.csv": "id,0,1,2\nx,70,20,10\ny,30,60,10\n",
+        "b.csv": "id,0,1,2\nx,60,30,10\ny,55,20,25\n",
+        "truth.csv": "id,label\nx,0\ny,1\n",
+        "names.csv": "label,name\n0,house cat\n1,lynx\n2,okapi\n",
+    }
+    browser = pages("/explorer")
+    browser.execute_script(DROP, files)
+    wait(browser, lambda: "Divide each row by its sum" in text_of(browser, ".file-card.broken"))
+    find(browser, "[name=normalize]").click()
+    find(browser, "#look").click()
+    wait(browser, lambda: "Truth:" in text_of(browser, "#verdict"))
+    browser.find_element(By.LINK_TEXT, "All samples").click()
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "#show option[value=missed]"))
+    find(browser, "#show option[value=missed]").click()
+    wait(browser, lambda: "1 sample" in text_of(browser, "#n-listed"))
+    assert "y\tlynx" in text_of(browser, "#samples tbody")
+    find(browser, "#samples tbody a").click()
+    wait(browser, lambda: "house cat" in text_of(browser, ".chip.wrong.arithmetic-mean"))
+    assert find(browser, ".truth span").get_attribute("title") == "1"
+    assert errors(browser) == []
+
+
 def test_a_kernel_asks_for_a_file_only_if_it_needs_one(pages):
     browser = pages("/explorer")
     assert not find(browser, "#kernel-file").is_displayed()

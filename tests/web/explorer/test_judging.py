@@ -70,10 +70,12 @@ def test_filters_list_what_they_say(case):
         "lost": ~consensus.right & mean.right,
         "right": consensus.right,
         "wrong": ~consensus.right,
+        "missed": ~mean.right,
         "apart": consensus.answers != mean.answers,
     }
     for show, is_listed in wanted.items():
         assert sorted(list_rows(case, View(show=show))) == np.flatnonzero(is_listed).tolist()
+        assert present_board(case, View())["counts"][show] == is_listed.sum()
     about = list_rows(case, View(about="dog"))
     assert sorted(about) == np.flatnonzero(LABELS.index("dog") == TRUE).tolist()
     assert list_rows(case, View(search="S17")) == [17]

@@ -13,11 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from web.explorer.small import histograms, scores
 
-from wassemble import InvalidInputError, write_predictions
+from wassemble import Barycenter, Fusion, InvalidInputError, write_predictions
 from wassemble.inputs.formats import ENDS
 from wassemble.kernels import from_names
+from wassemble.web.explorer.answers import fuse_sample
 from wassemble.web.explorer.cases import Cut, Kept
 from wassemble.web.explorer.library import Library
+from wassemble.web.explorer.questions import Question, answer_question
 from wassemble.web.explorer.uploads import Uploads
 from wassemble.web.explorer.view import View
 from wassemble.web.paths import list_files
@@ -295,6 +297,48 @@ def test_what_fails_is_tried_again():
     with pytest.raises(ZeroDivisionError):
         kept.get("a", lambda: 1 / 0)
     assert kept.get("a", lambda: 5) == 5
+
+
+# -- how files are read ----------------------------------------------------------------------
+
+
+def test_percentages_are_refused_in_words_of_the_page_and_read_when_divided(library, tmp_path):
+    (tmp_path / "served" / "shares.csv").write_text("sample,cat,dog\ns0,90,10\ns1,40,60\n")
+    refused = answer_question(library, Question(what="page", view=View(file=("shares.csv",))))
+    assert refused.status == 422
+    words = refused.body.decode()
+    assert "shares.csv" in words
+    assert '"Divide each row by its sum" divides each row by its sum' in words
+    assert '"Rows are" multilabel' in words
+    read = library.case(View(file=("shares.csv",), normalize=True)).table
+    np.testing.assert_allclose(read.models[0].scores, [[0.9, 0.1], [0.4, 0.6]])
+    [card] = library.describe(View(file=("shares.csv",), normalize=True))
+    assert card["problem"] == ""
+    assert library.case(View(file=("shares.csv",), kind="multilabel")).table.kind == "multilabel"
+
+
+def test_a_model_named_after_an_upload_goes_by_the_name_it_was_sent_under(library):
+    sent = library.uploads.keep("mine.csv", io.BytesIO(b"sample,cat,dog\ns0,90,10\n"))
+    with pytest.raises(InvalidInputError, match=r"^mine\.csv: the scores of 'mine' must"):
+        library.case(View(file=(sent,)))
+    library.uploads.close()
+
+
+def test_a_label_for_none_of_the_others_is_no_answer(library, tmp_path):
+    served = tmp_path / "served"
+    (served / "a.csv").write_text("sample,cat,dog,other\nx,0.2,0.2,0.6\n")
+    (served / "b.csv").write_text("sample,cat,car\nx,0.4,0.6\n")
+    case = library.case(View(file=("a.csv", "b.csv"), other="other"))
+    assert list(case.target) == ["cat", "dog", "car"]
+    answer = fuse_sample(case, 0, View())
+    rule = Barycenter(answer.plan.rule.mass, max_sweeps=300, tolerance=1e-5)
+    wanted = Fusion(rule, other="other").fuse(case.table.models)
+    np.testing.assert_allclose(answer.consensus.scores, wanted.scores[0], rtol=1e-6)
+    assert list(library.case(View(file=("a.csv", "b.csv"))).target)[2] == "other"
+    with pytest.raises(InvalidInputError, match="labels that equal names join; got spelling"):
+        library.case(View(file=("a.csv", "b.csv"), other="other", kernel="spelling"))
+    with pytest.raises(InvalidInputError, match="must be a label of some model"):
+        fuse_sample(library.case(View(file=("a.csv",), other="rest")), 0, View())
 
 
 # -- names of labels -------------------------------------------------------------------------

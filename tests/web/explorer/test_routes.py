@@ -345,6 +345,13 @@ def test_files_are_added_one_after_the_other_and_stay_listed(client):
     assert "my_truth.csv (sent)" in client.get("/explorer").text
 
 
+def test_files_without_a_label_in_common_say_what_to_do(client):
+    files = [("files", ("one.csv", CONTENT)), ("files", ("two.csv", b"sample,fox\nx,1\ny,1\n"))]
+    query = sent_view(send(client, files))
+    assert "No label is in all files." in client.get(f"/explorer?{query}").text
+    assert "No label is in" not in client.get(f"/explorer?{query}&kernel=spelling").text
+
+
 def test_names_that_are_sent_are_shown_with_the_label_beside_the_pointer(client):
     files = [
         ("files", ("one.csv", CONTENT)),

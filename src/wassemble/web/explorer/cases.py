@@ -95,6 +95,7 @@ class Table:
     truth: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # true labels, by sample id
     names: dict[str, str] = field(default_factory=dict)  # of labels, for people
     note: str = ""
+    other: str = ""  # the label by which models say: none of those I have
 
     @property
     def n_bytes(self) -> int:
@@ -156,7 +157,13 @@ class Case:
         self.table = table
         self.similarity = similarity
         spaces = [model.labels for model in table.models]
-        self.target = table.target or similarity.target or LabelSpace.union(*spaces)
+        if table.other and similarity is not NAMES:
+            fail(
+                "a label for none of the others must go with labels that equal names join; got"
+                f" {similarity.origin}."
+            )
+        own = LabelSpace(name for name in LabelSpace.union(*spaces) if name != table.other)
+        self.target = table.target or similarity.target or own
         widest = max(spaces, key=len)
         self.epsilon = similarity.suggest_epsilon(
             table.models[spaces.index(widest)].model, widest, self.target
@@ -194,7 +201,13 @@ class Case:
         """How a rule fuses the labels of a cut, with equal weights; made once, and kept."""
 
         def make() -> tuple[FusionPlan, int]:
-            fusion = Fusion(rule, cut.kernels(epsilon), kind=self.table.kind, target=cut.target)
+            fusion = Fusion(
+                rule,
+                cut.kernels(epsilon),
+                kind=self.table.kind,
+                target=cut.target,
+                other=self.table.other or None,
+            )
             return fusion.plan(cut.members), 2 * cut.n_bytes  # a kernel is float64
 
         return self._plans.get((cut.key, rule, epsilon if cut.costs else None), make)[0]

@@ -261,6 +261,7 @@ def _choose(case: Case, judgement: Judgement, view: View) -> np.ndarray:
         "lost": ~consensus.right & mean.right,
         "right": consensus.right,
         "wrong": known & ~consensus.right,
+        "missed": known & ~mean.right,
         "apart": consensus.answers != mean.answers,
     }[view.show]
     if not view.about:

@@ -21,6 +21,7 @@ from wassemble.inputs.files import read_truth
 from wassemble.inputs.formats import ENDS
 from wassemble.inputs.predictions.describe import describe_predictions
 from wassemble.inputs.predictions.truth import check_truth, show_ids
+from wassemble.inputs.reading import ReadingFields
 from wassemble.web.explorer.cases import Case, Kept, Table
 from wassemble.web.explorer.names import read_names
 from wassemble.web.explorer.similarity import KERNEL_FILES, Similarity, read_similarity
@@ -96,17 +97,18 @@ class Library:
         truth = self._path(view.truth) if view.truth else None
         names = self._path(view.names) if view.names else self._usual_names
         stamps = [_stamp(place[0]) if place else "" for place in (*places, truth, names)]
-        key = "\n".join(stamps)
-        return self._tables.get(key, lambda: self._read_table(key, places, truth, names))
+        key = "\n".join([*stamps, str(view.normalize), view.kind, view.other])
+        return self._tables.get(key, lambda: self._read_table(key, view, truth, names))
 
     def _read_table(
-        self, key: str, places: list[_Place], truth: _Place | None, names: _Place | None
+        self, key: str, view: View, truth: _Place | None, names: _Place | None
     ) -> Table:
-        models = [self._read_model(*place) for place in places]
-        kind, _ = common_kind(models, None)
+        places = [self._path(reference) for reference in view.file]
+        models = [self._read_model(*place, view) for place in places]
+        kind, _ = common_kind(models, view.kind or None)
         models = align_samples(_renamed(models))
         title = ", ".join(name for _, name in places)
-        table = Table(key, title, models, kind)
+        table = Table(key, title, models, kind, other=view.other)
         if truth:
             with _named(*truth):
                 table = _with_truth(table, truth[0])
@@ -121,8 +123,9 @@ class Library:
         path = self._settings.names
         return None if path is None else (path, path.name)
 
-    def _read_model(self, path: Path, name: str) -> Predictions:
-        with _named(path, name), open_predictions(path) as file:
+    def _read_model(self, path: Path, name: str, view: View) -> Predictions:
+        how: ReadingFields = {"normalize": view.normalize, "kind": view.kind or None}
+        with _named(path, name), open_predictions(path, **how) as file:
             self._check(file)
             own = file.read()
         return own.replace(model=_stem(name)) if file.model == path.name.split(".")[0] else own
@@ -135,7 +138,7 @@ class Library:
             card: dict[str, Any] = {"reference": reference, "name": reference, "problem": ""}
             try:
                 path, card["name"] = self._path(reference)
-                models.append(self._read_model(path, card["name"]))
+                models.append(self._read_model(path, card["name"], view))
             except InvalidInputError as error:
                 models.append(None)
                 card["problem"] = str(error)
@@ -240,6 +243,7 @@ def _named(path: Path, name: str) -> Iterator[None]:
         yield
     except InvalidInputError as error:
         words = str(error).replace(str(path), name).replace(path.name, name)
+        words = words.replace(repr(path.name.split(".")[0]), repr(_stem(name)))
         raise InvalidInputError(words if words.startswith(name) else f"{name}: {words}") from error
 
 

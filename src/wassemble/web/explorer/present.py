@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wassemble.labels import enumerate_names
+from wassemble.metrics import CalibrationBins
 from wassemble.solvers import Status
 from wassemble.web.explorer.answers import (
     Answer,
@@ -115,7 +116,7 @@ def _chip(case: Case, answer: Answer, title: str, line: Line) -> Shown:
 def _round(number: float) -> str:
     if number >= 0.0995:
         return f"{number:.2f}"
-    return f"{number:.3f}" if number >= 0.0005 else f"{number:.0e}"
+    return f"{number:.3f}" if number >= 0.0005 else "<0.001"
 
 
 def _doubt(answer: Answer) -> str:
@@ -397,7 +398,9 @@ def present_board(case: Case, view: View) -> Shown:
         "n_judged": n_judged,
         "n_known": n_known,
         "n_sweeps": N_SWEEPS,
-        "calibration": [_reliability(rule) for rule in judgement.rules if rule.bins],
+        "calibration": [
+            _reliability(rule, rule.bins) for rule in judgement.rules if rule.bins is not None
+        ],
         "counts": _count_filters(judgement),
         "disputes": _list_disputes(case, view),
         "confusion": _confusion(case, judgement, first, second),
@@ -435,14 +438,13 @@ def _rules(judgement: Judgement) -> list[Shown]:
     ]
 
 
-def _reliability(rule: Judged) -> Shown:
+def _reliability(rule: Judged, bins: CalibrationBins) -> Shown:
     """A reliability diagram: a dot for each bin, as wide as the root of its samples.
 
     Bins of few samples are noise, and left out unless there are no others.
     """
-    assert rule.bins is not None
-    each = zip(rule.bins.confidence, rule.bins.accuracy, rule.bins.count.tolist(), strict=True)
-    most = int(rule.bins.count.max())
+    each = zip(bins.confidence, bins.accuracy, bins.count.tolist(), strict=True)
+    most = int(bins.count.max())
     points = [
         {
             "sure": f"{100 * sure:.0f}",
@@ -489,6 +491,7 @@ def _count_filters(judgement: Judgement) -> Shown:
         "lost": int((~consensus.right & mean.right).sum()),
         "right": int(consensus.right.sum()),
         "wrong": int((judgement.truth.is_known & ~consensus.right).sum()),
+        "missed": int((judgement.truth.is_known & ~mean.right).sum()),
         "apart": int((consensus.answers != mean.answers).sum()),
     }
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from wassemble.errors import InvalidInputError
+from wassemble.errors import InvalidInputError, speaking
 from wassemble.labels import enumerate_names
 from wassemble.web.explorer.answers import Answer, fuse_sample, get_ranking
 from wassemble.web.explorer.cases import Case
@@ -31,6 +31,14 @@ from wassemble.web.replies import NotThereError, Reply, reply_with, to_bytes, to
 What = Literal["page", "answer", "all", "map", "frame", "files", "csv", "json", "list", "learn"]
 
 
+# What messages call options here: as the page does.
+_FIELDS = {
+    "normalize": ('"Divide each row by its sum"', ""),
+    "kind": ('"Rows are"', "KIND"),
+    "other": ('"Label for none of these"', "LABEL"),
+}
+
+
 class Question(BaseModel, frozen=True):
     """What of a view is wanted: a page, a part of one, or the data as a file."""
 
@@ -47,7 +55,8 @@ class Question(BaseModel, frozen=True):
 
 def answer_question(library: Library, question: Question) -> Reply:
     """The reply, also to what cannot be answered; `MemoryError` where there is too little."""
-    return reply_with(lambda: _reply(library, question))
+    with speaking(_FIELDS):
+        return reply_with(lambda: _reply(library, question))
 
 
 def _reply(library: Library, question: Question) -> Reply:

@@ -15,6 +15,10 @@ MAX_FILES = 20
 # What sliders set.
 KNOBS = ("epsilon", "mass", "mass_penalty", "weight")
 USUAL = "usual"
+_OPENED = {
+    *("example", "file", "normalize", "kind", "other"),
+    *("kernel", "kernel_file", "truth", "names"),
+}
 
 _Name = Annotated[str, StringConstraints(max_length=2000)]
 _Number = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
@@ -35,6 +39,12 @@ class View(BaseModel, frozen=True, extra="forbid"):
         tuple[_Name, ...],
         Field(max_length=MAX_FILES, description="One per model: in the folder, or `upload:ID`."),
     ] = ()
+    normalize: Annotated[bool, Field(description="Divide each row by its sum.")] = False
+    kind: Annotated[
+        Literal["", "multiclass", "multilabel"],
+        Field(description="One label a sample, or any number; as it seems if empty."),
+    ] = ""
+    other: Annotated[_Name, Field(description="The label for none of a model's own labels.")] = ""
     kernel: Annotated[_Name, Field(description="What the kernel is made from.")] = ""
     kernel_file: Annotated[_Name, Field(description="The file that the kernel needs.")] = ""
     truth: Annotated[_Name, Field(description="A file of true labels.")] = ""
@@ -54,7 +64,7 @@ class View(BaseModel, frozen=True, extra="forbid"):
     page: Annotated[int, Field(ge=1, le=1_000_000, description="Of the list of samples.")] = 1
     search: Annotated[_Name, Field(description="Part of the ids or texts that are listed.")] = ""
     show: Annotated[
-        Literal["", "gained", "lost", "right", "wrong", "apart"],
+        Literal["", "gained", "lost", "right", "wrong", "missed", "apart"],
         Field(description="Listed alone: consensus right where the mean is wrong, and so on."),
     ] = ""
     about: Annotated[_Name, Field(description="Listed alone: samples of this label.")] = ""
@@ -75,7 +85,7 @@ class View(BaseModel, frozen=True, extra="forbid"):
     @property
     def source(self) -> tuple[str, ...]:
         """What is open, whatever is looked at."""
-        return (self.example, self.kernel, self.kernel_file, self.truth, self.names, *self.file)
+        return tuple(map(str, self.model_dump(include=_OPENED).values()))
 
     @property
     def settings(self) -> str:

@@ -27,7 +27,7 @@
     const chosen = document.getElementById("open-form");
     if (chosen) return `${new URLSearchParams(new FormData(chosen))}`;
     const now = new URLSearchParams(location.search);
-    const kept = ["file", "truth", "names", "kernel", "kernel_file"];
+    const kept = ["file", "normalize", "kind", "other", "truth", "names", "kernel", "kernel_file"];
     return `${new URLSearchParams(Array.from(now).filter(([name]) => kept.includes(name)))}`;
   }
 

@@ -7,11 +7,13 @@ each can show its interval.
 from typing import Any
 
 from wassemble.report import plots
-from wassemble.report.plots import Plot, finish, new_figure, short, shown
+from wassemble.report.plots import Plot, finish, new_figure, short, shown, wrap
 from wassemble.web.study.questions import Question
 from wassemble.web.study.results import Estimate, Results
 
 _COLORS = (plots.PURPLE, plots.TEAL, plots.BLUE, plots.CHOSEN, plots.GREEN, plots.RED, plots.GREY)
+
+_LONGEST = 24  # letters of a name under a bar
 
 
 def draw_charts(results: Results) -> dict[str, Plot]:
@@ -54,7 +56,8 @@ def _draw(results: Results, questions: list[Question]) -> Plot:
     axis: dict[str, Any] = {"title": {"text": "percent"}, "rangemode": "tozero"}
     if is_grade:
         axis = {"title": {"text": "mean grade"}, "range": [1, n_grades], "dtick": 1}
-    ticks = {"tickvals": places, "ticktext": [short(name) for name in names]}
+    shorter = [name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…" for name in names]
+    ticks = {"tickvals": places, "ticktext": [wrap(name, 12) for name in shorter], "tickangle": 0}
     return finish(figure, 340, barmode="group", yaxis=axis, xaxis=ticks)
 
 

@@ -84,7 +84,7 @@ class NewStudy(BaseModel):
             return self._design(example.TITLE), example.read_items(), example.read_pictures()
         items = None
         if self.file is not None and self.file.filename:
-            items = PurePath(self.file.filename).name[:100], self.file.file
+            items = PurePath(self.file.filename).name[:100] or "items", self.file.file
         pictures = [
             (PurePath(each.filename).name, each.file) for each in self.pictures if each.filename
         ]
