@@ -125,7 +125,7 @@ SLOW = {
     r"python -m paper generate (?!--first 5$)": parses,
     r"python -m paper reproduce attributes ": parses,
     r"torchrun ": is_for_ranks,
-    r"wassemble (fit|evaluate \w+) (datasets|demo)/": is_of_shipped_files,
+    r"wassemble (fit|evaluate \w+) (datasets|demo)/.* --truth ": is_of_shipped_files,
 }
 
 
