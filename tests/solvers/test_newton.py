@@ -21,6 +21,7 @@ from scipy.optimize import linprog
 import wassemble as ws
 from wassemble.solvers import arithmetics, newton
 from wassemble.solvers.barycenter import solve
+from wassemble.solvers.problem import BarycenterProblem
 
 pytestmark = pytest.mark.usefixtures("sweeps")
 
@@ -226,3 +227,17 @@ def test_inverses_are_those_of_numpy_where_rounding_left_something_negative_too(
     matrices = factors @ factors.swapaxes(-1, -2)
     matrices[1, 2, 0, 0] = -1
     np.testing.assert_allclose(newton._invert(matrices), np.linalg.inv(matrices), rtol=1e-9)
+
+
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e9, -1e9])
+def test_a_step_that_all_models_take_leads_nowhere_however_long_it_is(length, rng):
+    mass = ws.Unbalanced(2.0, epsilon=0.1)
+    problem = BarycenterProblem(
+        rng.dirichlet(np.ones(4), size=(3, 2)), rng.uniform(0.1, 1, (4, 4)), ws.Barycenter(mass)
+    )
+    log_v = np.zeros((3, 2, 4))
+    log_v[0, :, 1] = -np.inf  # of a label that a model does not reach
+    point = newton._Point.at(problem.tile(0, 2), log_v, mass, None)
+    settled = point._after(np.zeros_like(log_v))
+    found = point._after(np.full_like(log_v, length))
+    np.testing.assert_allclose(found, settled, atol=1e-12 + 1e-15 * abs(length))

@@ -48,7 +48,7 @@ _LARGE = 2**24
 # will. It takes the fewer steps the more sweeps were done; sweeps on logarithms are dearer, and
 # where kernels have zeros they may drift for ever. Few labels cost little but the calls into NumPy.
 _PATIENCE = 4
-_PATIENCE_IN_LOGS = 2
+_PATIENCE_IN_LOGS = 3
 _PATIENCE_WITH_ZEROS = 1
 _FEWEST = 64
 

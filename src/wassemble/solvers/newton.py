@@ -324,10 +324,12 @@ class _Point:
             return self.log_v + self._balanced(step)
         after = self.log_v + step
         there = after > -np.inf
-        finite = np.where(there, after, 0)
-        excess = (self.weights * np.where(there, np.expm1(-self.ratio * finite), -1)).sum(axis=0)
+        # Relative to the smallest: no power overflows, and their sum is not 0.
+        least = np.where(there.any(axis=0), np.where(there, after, np.inf).min(axis=0), 0)
+        above = np.where(there, after - least, 0)
+        excess = (self.weights * np.where(there, np.expm1(-self.ratio * above), -1)).sum(axis=0)
         shift = np.log1p(np.where(there.any(axis=0), excess, 0)) / self.ratio
-        return np.where(there, finite + shift, -np.inf)
+        return np.where(there, above + shift, -np.inf)
 
     def _balanced(self, step: np.ndarray) -> np.ndarray:
         """``step`` without what rounding adds to sum_l w_l step_l = 0."""
