@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from paper.captioners import FIVE
+from paper.captioners import TOLD
 from paper.captioners.captioner import Captioner, read_captioner
+from paper.captioners.recipes import RECIPES
 from paper.captioning import scores
-from paper.data.captions import CaptionsData, load_caption_words, load_captions
+from paper.data.captions import CaptionsData, load_captions
 from paper.data.files import find_data
 from paper.record.findings import Table, paper_figures
 from paper.record.judging import Judge
-from paper.words.models import FUNCTION_WORDS, raw_glove
+from paper.words.models import FUNCTION_WORDS, load_caption_vectors
 from wassemble._threads import count_threads
 from wassemble.errors import MissingExtraError
 from wassemble.kernels import LabelledKernel
@@ -36,10 +37,11 @@ Gains in CIDEr are over the simple rule that is best on validation images ({over
 95 % bootstrap intervals over images. WMD is exp(-Word Mover's Distance) to the nearest
 reference, the higher the closer in meaning; "WMD, as the paper's" is 1 / (1 + distance), with
 GloVe vectors of their own lengths, without function words, the mean over references: what has the
-level of the paper's .20. Entropy is the mean over all steps of the search,
-in nats; words are those of a caption, on average, and the different words of all captions."""
+level of the paper's .20. Entropy is the mean over all steps of the search, in nats; words that take
+no part in a step count as one there, which is the least it can be. Words are those of a caption, on
+average, and the different words of all captions."""
 
-_N_TOGETHER = 25
+_N_TOGETHER = 15
 """Images that are searched in one batch, by one thread."""
 
 
@@ -82,13 +84,18 @@ Rules = dict[str, Captioned]
 class SearchConfig:
     """Knobs of every search, and of every barycenter that it goes through."""
 
-    captioners: tuple[str, ...] = FIVE
+    captioners: tuple[str, ...] = TOLD
     width: int = 5
     length_power: float = 1.0
     max_words: int = 14
     max_sweeps: int = 5  # the paper's; fewer where a row has reached `tolerance`
     tolerance: float = 1e-3
     seed: int = 0
+
+    @property
+    def with_concepts(self) -> bool:
+        """Whether the captioners are told concepts."""
+        return RECIPES[self.captioners[0]].is_blind
 
     def read_captioners(self, *names: str) -> dict[str, Captioner]:
         """The captioners of these names, else those to fuse."""
@@ -104,8 +111,16 @@ class SearchConfig:
         first: int = 0,
     ) -> Gallery:
         """Images of a split, from the ``first`` on, and this search."""
-        search = {"length_power": self.length_power, "max_words": self.max_words}
-        return Gallery(split, n_images, first=first, tick=tick, width=self.width, **search)
+        return Gallery(
+            split,
+            n_images,
+            first=first,
+            with_concepts=self.with_concepts,
+            tick=tick,
+            width=self.width,
+            length_power=self.length_power,
+            max_words=self.max_words,
+        )
 
     def barycenter(
         self,
@@ -133,18 +148,19 @@ class Gallery:
         n_images: int,
         *,
         first: int = 0,
+        with_concepts: bool = False,
         tick: Callable[[], None] | None = None,
         **search: Any,
     ) -> None:
-        data, self._cider = _read_split(split)
+        data, self._cider = _read_split(split, with_concepts)
         self._first, self._tick = first, tick
         some = slice(first, first + n_images)
         self.image_ids = data.image_ids[some]
         self.features = data.features[some]
         self.references = data.captions[some]
         self._search = search
-        _, self._vectors = load_caption_words()
-        self._raw_vectors = raw_glove()
+        self._vectors = load_caption_vectors(unit_norm=True)
+        self._raw_vectors = load_caption_vectors()
 
     def caption(self, model: NextWordModel, *, seed: int = 0, **search: Any) -> Captioned:
         """The best sentence for each picture; ``search`` is added to the gallery's.
@@ -185,9 +201,9 @@ class Gallery:
 
 
 @cache
-def _read_split(split: str) -> tuple[CaptionsData, scores.CiderD]:
+def _read_split(split: str, with_concepts: bool) -> tuple[CaptionsData, scores.CiderD]:
     """A split's images, and how rare the n-grams of their captions are."""
-    data = load_captions(split)
+    data = load_captions(split, with_concepts=with_concepts)
     return data, scores.CiderD([[text.split() for text in texts] for texts in data.captions])
 
 
@@ -209,7 +225,9 @@ class _Watched:
 
     def step(self, state: Any, words: np.ndarray) -> tuple[np.ndarray, Any]:
         logs, state = self._model.step(state, words)
-        self._entropies.append(entropy(np.exp(logs)))
+        histograms = np.exp(logs)
+        rest = np.maximum(1 - histograms.sum(axis=1, keepdims=True), 0)
+        self._entropies.append(entropy(np.hstack([histograms, rest])))
         return logs, state
 
     def reorder(self, state: Any, rows: np.ndarray) -> Any:
