@@ -56,8 +56,8 @@ between all words, nothing tuned. Entropies are in nats."""
 
 _WHY = """\
 entropy follows the distance of K to the identity up to a uniform histogram, with words of one
-meaning on the way; but it starts below the models' own, and that the nearest K *is* the geometric
-mean is true of the first sweep alone"""
+meaning on the way; but through synonyms it does not reach the models' own, and with the nearest K
+every sweep after the first leads further from the geometric mean"""
 
 _DIFFERENCE = """\
 our captioners are small and are told what 3,000 images taught a regression to see, and the paper's

@@ -37,9 +37,8 @@ every word less likely, but not the end. Everything is chosen on {n_validation} 
 times the root of 10,096 (the paper's words) over ours."""
 
 _SWEEP_NOTE = """\
-Validation images. Entropy is the mean over all steps of the search, in nats; a uniform
-histogram has {uniform:.2f}. WMD is 1 / (1 + distance), as the paper's: the higher, the closer in
-meaning."""
+Validation images. Entropy is as in the tables below, in nats; if uniform, it is {uniform:.2f}.
+WMD is 1 / (1 + distance), as the paper's: the higher, the closer in meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,7 @@ class StudyConfig(SearchConfig):
     far: float  # one of them, judged on test images beside the best one
     orders: tuple[float, ...] = (0.5, 2.0)
     n_top: int = 1000  # words that take part in a step of a barycenter
-    n_validation: int = 30
+    n_validation: int = 45
     n_test: int = 60
     n_samples: int = 5
 
