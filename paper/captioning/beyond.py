@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from paper.captioners import SEEING
 from paper.captioning.gallery import Captioned, Gallery, SearchConfig
 from paper.captioning.shuffle import ShuffledNextWord, word_stars
 from paper.record.findings import Claim, Findings, Progress, Table, fill, ticker
@@ -62,6 +63,7 @@ _CONDITIONS = ("without shuffles", "under stars")
 class Config(SearchConfig):
     """Knobs: draws, stars, and what is tried on validation images."""
 
+    captioners: tuple[str, ...] = SEEING
     n_draws: int = 3
     size: int = 5  # of stars
     n_hubs: int = 10

@@ -13,7 +13,7 @@ from zlib import crc32
 import click
 from click.core import ParameterSource
 
-from paper.captioners import FIVE
+from paper.captioners import SEEING, TOLD
 from paper.record.findings import ticker
 from wassemble.cli.config import config_option
 from wassemble.cli.console import progress_bar, talk
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wassemble.kernels import LabelledKernel
     from wassemble.labels import LabelSpace
 
-_SHIPPED = (*FIVE, "frequent-words", "missing-words", "concepts-self-critical", "tiny")
+_SHIPPED = (*SEEING, *TOLD, "frequent-words", "missing-words", "tiny")
 _SPLITS = ("test", "val", "train")
 _MEANS = ("arithmetic", "geometric")
 _EPSILON = {"glove": 0.05, "synonyms": 1.0}
@@ -131,10 +131,10 @@ def generate(captioners: tuple[str, ...], out: Path | None, quiet: bool, **value
     """Caption pictures with several CAPTIONERs as one, and print a JSON line for each picture.
 
     A CAPTIONER is a file that `python -m paper train-captioners` wrote, or the name of a shipped
-    one. If none is given, the five that the experiments fuse are used. One that is told concepts
-    in place of seeing pictures, as concepts-self-critical is, goes with others of its kind. Each
-    line has image_id, caption and log_probability; "finished": false if --max-words cut the caption
-    off; and with --explain, for each word, the models' words that it came from.
+    one. If none is given, five that look at pictures are used. One that is told concepts instead,
+    as concepts-self-critical is, goes with others of its kind. Each line has image_id, caption and
+    log_probability; "finished": false if --max-words cut the caption off; and with --explain, for
+    each word, the models' words that it came from.
 
     \b
     python -m paper generate --first 5
@@ -281,7 +281,7 @@ def _read_captioners(names: tuple[str, ...]) -> dict[str, Captioner]:
     from paper.data.files import find_data
 
     found: dict[str, Captioner] = {}
-    for given in names or FIVE:
+    for given in names or SEEING:
         path = Path(given)
         name = path.stem if path.suffix == ".npz" else given
         if given in RECIPES:

@@ -36,6 +36,7 @@ class Config(SearchConfig):
     glove_distance: float = 48.5
     synonym_distance: float = 59.4
     n_samples: int = 5
+    n_top: int = 1000
 
 
 def run(config: Config, progress: Progress = None) -> Findings:
@@ -50,7 +51,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
     }
     epsilons = {name: epsilon_at(*each) for name, each in kernels.items()}
     glove, synonyms = (
-        config.barycenter(models, kernel_at(epsilons[name]))
+        config.barycenter(models, kernel_at(epsilons[name]), n_top=config.n_top)
         for name, (kernel_at, _) in kernels.items()
     )
     rules: dict[str, NextWordModel] = {

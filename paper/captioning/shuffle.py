@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from paper.captioners import SEEING
 from paper.captioning.gallery import Captioned, Gallery, Rules, SearchConfig, judged_table
 from paper.record.findings import Claim, Figure, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge
@@ -40,7 +41,8 @@ search, beam {width}, sentences ranked by their mean log probability per word. T
 Algorithm 1, at most {max_sweeps} sweeps, between the {n_top} words that some captioner finds
 likeliest; all others count as one. For each size of stars, the distance of K to the identity (of
 {distances}), the order of the power mean and the best single captioner are those of best CIDEr on
-{n_validation} shuffled validation images; {n_test} test images have shuffles of their own."""
+{n_validation} shuffled validation images; {n_test} test images have shuffles of their own.
+Captioners are those of 2,504 words, not of 10,192: more images can be judged in the same time."""
 
 _NOTE = """\
 CIDEr on test images. "Arithmetic mean through K" and "geometric mean through K" send each captioner
@@ -73,6 +75,7 @@ _ALIKE = (*_MEANS, _BARYCENTER)
 class Config(SearchConfig):
     """Knobs: stars, and what is tried on validation images."""
 
+    captioners: tuple[str, ...] = SEEING
     sizes: tuple[int, ...] = (3, 5, 9)  # of stars; the middle one is judged
     n_hubs: int = 10
     n_top: int = 500

@@ -29,16 +29,16 @@ _KEEPS = 0.9  # of the geometric mean's CIDEr: a search that still works
 _TEXT = """\
 {names} give a histogram of {n_words:,} words each at every step; Algorithm 1 fuses them with
 equal weights, by at most {max_sweeps} sweeps, the paper's number, and fewer where a row has reached
-a residual of {tolerance:g}. Beam {width}; the randomised search samples {n_samples} words in
+a residual of {tolerance:g}, between the {n_top:,} words that some captioner finds likeliest for an
+image; all others count as one. Beam {width}; the randomised search samples {n_samples} words in
 each beam. Sentences are ranked by their mean log probability per word: mass that spreads makes
 every word less likely, but not the end. Everything is chosen on {n_validation} validation images
 (best CIDEr, for each search); {n_test} test images are judged once. Kernels go by ||K - I||_F,
 times the root of 10,096 (the paper's words) over ours."""
 
 _SWEEP_NOTE = """\
-Validation images. Entropy is the mean over all steps of the search, in nats; a uniform
-histogram has {uniform:.2f}. WMD is 1 / (1 + distance), as the paper's: the higher, the closer in
-meaning."""
+Validation images. Entropy is as in the tables below, in nats; if uniform, it is {uniform:.2f}.
+WMD is 1 / (1 + distance), as the paper's: the higher, the closer in meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,10 @@ class StudyConfig(SearchConfig):
 
     distances: tuple[float, ...]  # of K to the identity, as `epsilon_at` takes them
     far: float  # one of them, judged on test images beside the best one
-    orders: tuple[float, ...] = (0.25, 0.5, 2.0)
-    n_validation: int = 50
-    n_test: int = 100
+    orders: tuple[float, ...] = (0.5, 2.0)
+    n_top: int = 1000  # words that take part in a step of a barycenter
+    n_validation: int = 45
+    n_test: int = 60
     n_samples: int = 5
 
 
@@ -134,7 +135,7 @@ class Study:
         done = fill(
             _TEXT,
             self.config,
-            names=f"{len(self.models)} LSTM captioners with attention ({', '.join(self.models)})",
+            names=f"{len(self.models)} LSTM captioners ({', '.join(self.models)})",
             n_words=len(self.vocabulary),
             n_validation=len(self.validation.references),
             n_test=len(self.test.references),
@@ -163,12 +164,16 @@ class Study:
 
     def barycenter(self, epsilon: float) -> FusedNextWord:
         """All captioners fused through the kernel at ``epsilon``."""
-        return self.config.barycenter(self.models.values(), self.kernel_at(epsilon))
+        kernel, n_top = self.kernel_at(epsilon), self.config.n_top
+        return self.config.barycenter(self.models.values(), kernel, n_top=n_top)
 
     def mean(self, order: float, epsilon: float | None = None) -> FusedNextWord:
         """A power mean, of what each captioner sends through the kernel if there is one."""
-        kernel = None if epsilon is None else self.kernel_at(epsilon)
-        return FusedNextWord(list(self.models.values()), kernel=kernel, rule=PowerMean(order))
+        models, rule = list(self.models.values()), PowerMean(order)
+        if epsilon is None:
+            return FusedNextWord(models, rule=rule)
+        kernel, n_top = self.kernel_at(epsilon), self.config.n_top
+        return FusedNextWord(models, kernel=kernel, rule=rule, n_top=n_top)
 
     def caption(
         self, gallery: Gallery, model: NextWordModel, search: str, **options: Any

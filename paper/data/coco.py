@@ -63,8 +63,8 @@ def load_coco_vectors() -> Embeddings:
 
     Words that stand beside the same words are near each other: positive pointwise mutual
     information with the two words before and after (contexts to the power .75, Levy et al.
-    2015), reduced to 100 dimensions. The paper has vectors learned from pictures as well; the
-    GloVe vectors that we ship are of 5,268 of these words.
+    2015), reduced to 100 dimensions. The paper has vectors learned from pictures as well. The
+    experiments use GloVe as the paper does, which has 9,912 of these words; these have all.
     """
     counts = _count_neighbours(load_coco_words())
     totals = np.asarray(counts.sum(axis=0)).ravel()

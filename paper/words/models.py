@@ -8,12 +8,13 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
 from scipy.optimize import brentq
 
-from paper.data.captions import load_caption_words, load_captions
+from paper.data.captions import load_captions
 from paper.data.files import find_data
 from wassemble.errors import fail
 from wassemble.inputs.words.embeddings import Embeddings
@@ -22,6 +23,7 @@ from wassemble.kernels import LabelledKernel, from_synonyms, from_word_vectors
 from wassemble.labels import LabelSpace
 from wassemble.text import NGramModel, Vocabulary
 
+CAPTION_VECTORS = "words/glove_100d_captions_int8.npz"
 _N_MODELS = 4
 _ORDER = 4
 _SPECIAL = ("<end>", "<unk>")
@@ -47,6 +49,20 @@ def load_glove(n_words: int = 10_000) -> tuple[LabelSpace, np.ndarray]:
         words = LabelSpace(arrays["words"][:n_words].tolist())
         vectors = arrays["vectors"][:n_words].astype(np.float32)
     return words, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def load_caption_vectors(*, unit_norm: bool = False) -> Embeddings:
+    """GloVe vectors of 9,921 words of captions, with lengths of their own or of length 1.
+
+    There are 9,912 of the 10,192 words of all COCO captions; "a", digits and misspellings have
+    none. Not those of `load_glove`: the two were learned apart, and a word of one has no place
+    among those of the other.
+    """
+    with np.load(find_data(CAPTION_VECTORS)) as arrays:
+        words, vectors = arrays["words"].tolist(), arrays["codes"] * arrays["scale"][:, None]
+    if unit_norm:
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Embeddings(words, vectors, origin="GloVe vectors of caption words")
 
 
 def vocabulary_of(words: LabelSpace) -> Vocabulary:
@@ -108,7 +124,7 @@ def glove_kernels(
     of its table 8: 94 times it gives 3.3, 14.9, 25.6, 34.8, 43.4 and 47.6 for 4.2 to 48.5 with
     10,000 words, where no multiple of the distance itself comes near.
     """
-    _, vectors = load_caption_words()
+    vectors = load_caption_vectors()
     return lambda epsilon: from_word_vectors(
         source,
         target,
@@ -126,14 +142,10 @@ def epsilon_at(kernel_at: KernelAt, distance: float) -> float:
     That is ||K - I||_F times what it would grow by with the paper's 10,096 words: the norm grows
     with the root of the number of words that have like neighbours.
     """
-    kernel = kernel_at(1.0)
-    n_words = len(kernel.source)
-    entries = np.asarray(kernel.kernel.to_dense(), dtype=np.float64)
-    entries = entries[~np.eye(n_words, dtype=bool)]
-    log_entries = np.log(entries[entries > 0])
+    n_words, log_entries = _log_entries(kernel_at)
 
     def gap(log_epsilon: float) -> float:
-        squares = np.exp(log_entries * (2 / np.exp(log_epsilon))).sum()
+        squares = 2 * np.exp(log_entries * np.float32(2 / np.exp(log_epsilon))).sum(dtype=float)
         return float((squares * _PAPER_WORDS / n_words) ** 0.5) - distance
 
     low, high = np.log(_EPSILONS)
@@ -145,19 +157,12 @@ def epsilon_at(kernel_at: KernelAt, distance: float) -> float:
     return float(np.exp(brentq(gap, low, high, xtol=1e-4)))
 
 
-def raw_glove() -> Embeddings:
-    """GloVe vectors of caption words with their lengths, which unit vectors have lost.
-
-    Words that are not among the 10,000 whose lengths are shipped have the others' mean length.
-    """
-    _, units = load_caption_words()
-    with np.load(find_data("words/glove_100d_10k.npz")) as arrays:
-        lengths = np.linalg.norm(arrays["vectors"].astype(np.float32), axis=1)
-        known = dict(zip(arrays["words"].tolist(), lengths.tolist(), strict=True))
-    names = list(units.words)
-    mean = float(np.mean([known[name] for name in names if name in known]))
-    each = np.array([known.get(name, mean) for name in names], dtype=np.float32)
-    return Embeddings(names, units.vectors * each[:, None], origin="GloVe vectors with lengths")
+@lru_cache(maxsize=1)
+def _log_entries(kernel_at: KernelAt) -> tuple[int, np.ndarray]:
+    """Number of words, and logs of the entries above the diagonal, at epsilon 1; K is symmetric."""
+    entries = np.asarray(kernel_at(1.0).kernel.to_dense(), dtype=np.float32)
+    above = (row[place + 1 :] for place, row in enumerate(entries))
+    return len(entries), np.log(np.concatenate([each[each > 0] for each in above]))
 
 
 def synonym_kernels(words: LabelSpace, strength: float = 0.5) -> KernelAt:

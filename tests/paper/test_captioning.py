@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from text.tables import TableModel
 
+from paper.captioners import TOLD
 from paper.captioning import gallery as captioning_gallery
 from paper.captioning.beyond import FollowingDisagreement, disagreement
 from paper.captioning.gallery import Captioned, Gallery, SearchConfig, java_scores
@@ -24,7 +25,12 @@ from paper.data.captions import load_caption_words
 from paper.record.catalogue import find_experiment
 from paper.record.findings import Figure
 from paper.record.judging import Judge
-from paper.words.models import epsilon_at, glove_kernels, synonym_kernels
+from paper.words.models import (
+    epsilon_at,
+    glove_kernels,
+    load_caption_vectors,
+    synonym_kernels,
+)
 from wassemble.errors import InvalidInputError, MissingExtraError
 from wassemble.kernels import distance_to_identity
 from wassemble.labels import LabelSpace
@@ -99,6 +105,16 @@ def test_captions_are_those_of_one_search_over_all_pictures(gallery):
 
 def test_the_entropy_is_that_of_the_steps(gallery):
     assert gallery.caption(Uniform(WORDS)).entropy == pytest.approx(np.log(len(WORDS)))
+
+
+def test_the_entropy_is_of_all_words_where_a_search_leaves_some_out(gallery):
+    models = [OfPictures(WORDS, seed=seed) for seed in (1, 2)]
+    whole, part = (FusedNextWord(models, rule=GEOMETRIC, n_top=n_top) for n_top in (None, 2))
+    found = gallery.caption(part)
+    assert found.entropy > np.log(3)
+    assert found.entropy == captioning_gallery._mean_entropy(
+        whole, gallery.features[:6], found.texts[:6]
+    )
 
 
 def test_a_gallery_may_begin_later_in_its_split(gallery):
@@ -196,6 +212,17 @@ def test_an_epsilon_is_found_for_a_distance_and_the_paper_has_more_words():
         epsilon_at(synonym_kernels(words), 1e4)
 
 
+def test_vectors_of_caption_words_have_lengths_of_their_own_or_one():
+    raw, unit = load_caption_vectors(), load_caption_vectors(unit_norm=True)
+    lengths = np.linalg.norm(raw.vectors, axis=1)
+    assert lengths.max() > 2 * lengths.min()
+    np.testing.assert_allclose(raw.vectors, unit.vectors * lengths[:, None], atol=1e-5)
+    # They are of one kind with those that captioners began from.
+    _, known = load_caption_words()
+    found = unit.vectors[[unit.find(word) for word in known.words]]
+    np.testing.assert_allclose(found, known.vectors, atol=0.01)
+
+
 def test_word_vectors_are_compared_by_their_squared_distance():
     words = LabelSpace(["sofa", "couch", "giraffe"])
     near, far = (np.asarray(glove_kernels(words)(epsilon).to_dense()) for epsilon in (0.5, 1.0))
@@ -240,6 +267,14 @@ def test_meaning_stays_within_bounds(similarity, held):
     rules = {"geometric mean": said(1.0), "far": said(0.9, similarity=similarity)}
     found = Found([], {}, {"top-k": rules}, "far")
     assert meaning_stays(found, judge(), at_most=0.02).held is held
+
+
+def test_captioners_that_are_told_concepts_get_them():
+    told, seeing = (
+        SearchConfig(captioners=names).gallery("test", 2) for names in (TOLD, ("tiny",))
+    )
+    assert told.features.shape == (2, 18, 128)
+    assert np.array_equal(told.features[:, :16], seeing.features)
 
 
 SMALL = {"n_validation": 2, "n_test": 3, "width": 2, "max_words": 8}

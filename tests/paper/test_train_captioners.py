@@ -82,4 +82,4 @@ def test_scores_come_out_again_and_every_shipped_captioner_has_them(capsys, tmp_
 
 def test_only_shipped_captioners_are_scored(capsys, tmp_path):
     assert main(["score-captioners", "huge", "--out", str(tmp_path)]) == 2
-    assert "must be one of concepts-self-critical, " in capsys.readouterr().err
+    assert "must be one of concepts-large, concepts-self-critical, " in capsys.readouterr().err
