@@ -23,9 +23,13 @@ _SAME_NOTE = """\
 Of {n_images} images: captions that are word for word those of the geometric mean, and captions
 with a word that no single captioner said of the image."""
 
+_VERDICT = """\
+That people find the barycenter's captions the most correct cannot be decided here: nobody was
+asked."""
+
 _DIFFERENCE = """\
 the paper chose its examples, and asked people for the most correct caption ({shares}, figure
-3); we asked nobody."""
+3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,7 @@ def run(config: Config, progress: Progress = None) -> Findings:
             _summary(found, tuple(captioners)),
             *(_image(gallery, found, place) for place in range(len(gallery.references))),
         ],
+        verdict=_VERDICT,
         difference=_DIFFERENCE.format(shares=shares),
     )
 
