@@ -442,7 +442,7 @@ class Fusion:
         for name, default in usual.items():
             value = getattr(self, name)
             if value is not default and not (type(value) is type(default) and value == default):
-                told = list(value) if isinstance(value, LabelSpace) else value
+                told = value.to_json() if isinstance(value, LabelSpace) else value
                 given.append(f"{name}={told!r}")
         return f"Fusion({', '.join(given)})"
 

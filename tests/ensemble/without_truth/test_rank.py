@@ -123,6 +123,28 @@ def test_judges_may_have_other_scales(rng):
         hear_jury(verdicts, scale=scale)
 
 
+def test_a_scale_may_have_positions_in_any_order(rng):
+    _, verdicts = draw_verdicts(rng, [0.9, 0.6, 0.5], n_items=60)
+    mixed = ws.LabelSpace(["2", "0", "3", "1"], positions=[2, 0, 3, 1])
+    jury, in_order = (hear_jury(verdicts, scale=each) for each in (mixed, ["0", "1", "2", "3"]))
+    assert jury.alpha == pytest.approx(in_order.alpha)
+    assert jury.alpha != pytest.approx(hear_jury(verdicts, scale=list(mixed)).alpha)
+    assert jury.consensus.labels.positions == mixed.positions
+    # A judge whose 1 is lower than the others' has the same names at other positions.
+    low = ws.LabelSpace(mixed, positions=[1, -1, 2, 0])
+    moved = hear_jury(verdicts, scale=mixed, scales={"j0": low})
+    assert not np.allclose(moved.consensus.scores, jury.consensus.scores)
+
+
+def test_models_on_a_line_are_ranked_on_it(rng):
+    line = ws.LabelSpace(["2", "0", "1"], positions=[2, 0, 1])
+    models = [
+        ws.Predictions(name, range(40), line.names, rng.dirichlet(np.ones(3), 40)) for name in "abc"
+    ]
+    ranking = ws.rank_models(models, target=line)
+    assert ranking.consensus.labels.positions == line.positions
+
+
 def test_verdicts_may_be_distributions_flags_or_nothing():
     said = [{"pass": 0.7, "fail": 0.3}, True, False, None]
     verdicts = [Verdict(f"j{i}", "x", each) for i, each in enumerate(said)]

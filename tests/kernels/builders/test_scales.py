@@ -41,6 +41,13 @@ def test_positions_say_where_grades_lie():
     np.testing.assert_allclose(beyond.to_dense()[[0, 1], [0, 1]], [1, 1])  # the nearest there is
 
 
+def test_the_same_names_may_lie_elsewhere():
+    names = ["1", "2", "3"]
+    first, second = (ws.LabelSpace(names, positions=each) for each in ([1, 2, 3], [1, 3, 5]))
+    np.testing.assert_allclose(from_scales(first, first).to_dense(), np.eye(3))
+    np.testing.assert_allclose(from_scales(first, second).to_dense()[1], [0.5, 0.5, 0])
+
+
 def test_what_is_no_scale_is_refused():
     with pytest.raises(ws.InvalidInputError, match="at least two grades"):
         from_scales(["a"], ["1", "2"])

@@ -346,6 +346,6 @@ def _fill(
 
 def _join_scales(source: LabelSpace, target: LabelSpace) -> np.ndarray:
     """How likely each grade is where another scale's is true: those at the same place."""
-    if source == target:
+    if source == target and source.positions in (None, target.positions):
         return np.eye(len(target))
     return divided(np.asarray(from_scales(source, target).to_dense()), axis=0)

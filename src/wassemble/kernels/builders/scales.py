@@ -4,7 +4,7 @@ import numpy as np
 
 from wassemble._checks import fail
 from wassemble.kernels.dense import DenseKernel
-from wassemble.kernels.named.labelled import LabelledKernel, Names, read_spaces
+from wassemble.kernels.named.labelled import LabelledKernel, Names
 from wassemble.labels import LabelSpace, enumerate_names
 
 
@@ -27,7 +27,7 @@ def from_scales(source: Names, target: Names | None = None) -> LabelledKernel:
     array([[1.  , 0.67, 0.33, 0.  ],
            [0.  , 0.33, 0.67, 1.  ]])
     """
-    source, target = read_spaces(source, target)
+    source, target = LabelSpace(source), LabelSpace(source if target is None else target)
     kernel = join_positions(_locate(source, target), _locate(target, source))
     return LabelledKernel(DenseKernel(kernel), source, target, "scales")
 
