@@ -250,7 +250,7 @@ def test_counts_with_names_are_divided_by_their_sums_if_asked(form, tmp_path):
 
 def test_multi_label_scores_are_not_divided_by_their_sums():
     with pytest.raises(InvalidInputError, match=r"`normalize` makes histograms; got kind=\"multil"):
-        fuse(FRAMES, normalize=True, kind="multilabel")
+        ws.Fusion(normalize=True, kind="multilabel")
 
 
 CARS = pd.DataFrame(

@@ -168,7 +168,7 @@ class Fusion:
     def __post_init__(self) -> None:
         if not isinstance(self.rule, Rule):
             fail(f"`rule` must be a rule; got {self.rule!r}.", hint=_hint_rule(self.rule))
-        check_kind(self.kind)
+        check_kind(self.kind, normalize=self.normalize)
         check_fields(self)
         if self.target is not None and not isinstance(self.target, LabelSpace):
             self._set("target", LabelSpace(self.target))

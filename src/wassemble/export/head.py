@@ -105,7 +105,8 @@ def export_onnx(
         Of a `Fusion`, the models and their labels; the others know theirs.
     samples : as in `Fusion.fuse`, optional
         Predictions by which the number of sweeps and the arithmetic are chosen, and the first of
-        which become golden vectors; drawn at random if not given.
+        which become golden vectors; drawn at random if not given. The arithmetic must serve hard
+        samples too, which are drawn in any case.
     dtype : {"float32", "float64"}
         Of inputs and outputs.
     gaps : bool, optional

@@ -73,9 +73,7 @@ class Reading:
             taken[name] = argument
         if self.labels is not None:
             object.__setattr__(self, "labels", LabelSpace(self.labels))
-        check_kind(self.kind)
-        if self.normalize and self.kind == "multilabel":
-            fail(f"{option('normalize')} makes histograms; got {option('kind', 'multilabel')}.")
+        check_kind(self.kind, normalize=self.normalize)
 
     @property
     def kind_of_scores(self) -> Kind | None:

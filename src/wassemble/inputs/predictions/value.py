@@ -277,10 +277,12 @@ class Predictions:
         )
 
 
-def check_kind(kind: Any) -> None:
-    """Refuse a kind that is none; None is for one that will be detected."""
+def check_kind(kind: Any, *, normalize: bool = False) -> None:
+    """Refuse a kind that is none, or that rows of sum 1 are not; None is to be detected."""
     if kind not in (None, *get_args(Kind)):
         fail(f'`kind` must be "multiclass" or "multilabel"; got {kind!r}.')
+    if normalize and kind == "multilabel":
+        fail(f"{option('normalize')} makes histograms; got {option('kind', 'multilabel')}.")
 
 
 def detect_kind(scores: np.ndarray) -> Kind:
