@@ -5,10 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from wassemble_native.library import function, n_lanes
+from wassemble_native.library import function
 
-# Of `Powers` in means.h: terms of its polynomial, and the largest exponent of its table.
+# Of `Powers` in means.h: terms of its polynomial, length and largest exponent of its table.
 _N_TERMS = 9
+_N_POWERS = 32
 _HIGHEST = 1
 # Bias of the exponent of a float32.
 _BIAS = 127
@@ -66,7 +67,8 @@ def take_means(
         for n, stride in zip(weights.shape, weights.strides, strict=True)
     ]
     means = np.empty((n_rows, n_labels), values.dtype)
-    powers = _tabulate(order) if values.dtype == np.float32 and 0 < order <= 1 else (None, None)
+    has_table = values.dtype == np.float32 and 0 < order <= 1
+    near_one, of_two = _tabulate(order) if has_table else (None, None)
     struct = MeanStruct(
         n_models,
         n_rows,
@@ -77,18 +79,15 @@ def take_means(
         (ctypes.c_int64 * 3)(*steps),
         order,
         exponent,
-        *(None if each is None else each.ctypes.data for each in powers),
+        *(None if each is None else each.ctypes.data for each in (near_one, of_two)),
         means.ctypes.data,
     )
     return None if function("means", values.dtype)(ctypes.addressof(struct)) else means
 
 
 @lru_cache(maxsize=64)
-def _tabulate(order: float) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
-    """What `Powers` of means.h has of an order; nothing where vectors are too short for it."""
-    n_powers = 2 * n_lanes(np.dtype(np.float32))
-    if n_powers != 32:
-        return None, None
+def _tabulate(order: float) -> tuple[np.ndarray, np.ndarray]:
+    """What `Powers` of means.h has of an order; shorter vectors have no use for it."""
 
     def slope(offset: np.ndarray) -> np.ndarray:
         return np.expm1(order * np.log1p(offset)) / offset
@@ -96,5 +95,5 @@ def _tabulate(order: float) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]
     near_one = np.polynomial.Chebyshev.interpolate(
         slope, _N_TERMS - 1, (np.sqrt(0.5) - 1, np.sqrt(2) - 1)
     ).convert(kind=np.polynomial.Polynomial)
-    exponents = _HIGHEST - (_HIGHEST + _BIAS - np.arange(n_powers)) % n_powers
+    exponents = _HIGHEST - (_HIGHEST + _BIAS - np.arange(_N_POWERS)) % _N_POWERS
     return near_one.coef.astype(np.float32), np.exp2(order * exponents).astype(np.float32)
