@@ -13,6 +13,7 @@ import numpy as np
 
 import wassemble as ws
 from benchmarks.measure import race
+from paper.captioners import SEEING
 from paper.captioners.captioner import Captioner, read_captioner
 from paper.data.captions import load_captions
 from paper.data.files import data_folder, find_data
@@ -24,7 +25,6 @@ EPSILON = 0.3
 CAPTIONS_EPSILON = 0.05  # of `python -m paper generate`
 N_TOP = 500
 SWEEPS = {"rule": ws.Barycenter(max_sweeps=5, tolerance=None)}
-FIVE = ("cross-entropy", "cross-entropy-small", "smoothed", "self-critical", "self-critical-small")
 
 
 def run(*, quick: bool) -> dict:
@@ -110,7 +110,7 @@ def _kernels(words: ws.LabelSpace) -> tuple[ws.LabelledKernel, ws.LabelledKernel
 
 def _truncation(*, quick: bool) -> dict:
     """Captions of test images by the shipped captioners, with all words and with the top."""
-    names = [name for name in FIVE if (data_folder() / f"captioners/{name}.npz").is_file()]
+    names = [name for name in SEEING if (data_folder() / f"captioners/{name}.npz").is_file()]
     models = [read_captioner(find_data(f"captioners/{name}.npz")) for name in names]
     vocabulary = models[0].vocabulary
     kernel = glove_kernels(vocabulary.words)(CAPTIONS_EPSILON)
