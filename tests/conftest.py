@@ -31,8 +31,8 @@ PLACES = {
 }
 # The mathematics and its laws, `pytest -m fast`, but for some that take their time.
 FAST = ("kernels", "metrics", "solvers")
-NOT_FAST = ("closed_forms", "devices", "exact", "exact_unbalanced", "fuzz", "newton", "ordered")
-NOT_FAST += ("rules", "sample_weights", "several_fixed_points", "tiles")
+NOT_FAST = ("closed_forms", "devices", "exact", "exact_unbalanced", "fuzz", "gradients", "newton")
+NOT_FAST += ("ordered", "rules", "sample_weights", "several_fixed_points", "tiles")
 
 _ALWAYS = {
     "deadline": None,
