@@ -51,7 +51,7 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
             f"{option(name)} must hold a number everywhere; got a masked array.",
             hint="`.filled(value)` says what stands for the masked entries",
         )
-    array = read_array(value, name)
+    array = value if type(value) is np.ndarray else read_array(value, name)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":

@@ -353,3 +353,32 @@ def test_an_outcome_without_a_date_is_never_known(rng):
     learned = learn_hub(HubTable("pmf", table.columns, tasks, *values), truth)
     assert (learned.n_known, learned.power) == (0, 0)
     np.testing.assert_allclose(learned.consensus.values, fuse_hub(table).values)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (",pmf,stable,", ",pmf,stable,1", "a-one for 2025-01-04|trend|01 sum to"),
+        (",pmf,stable,", ",pmf,stable,-", "a-one for 2025-01-04|trend|01 sum to"),
+        (",quantile,0.975,", ",quantile,0.9,", None),
+    ],
+)
+def test_forecasts_that_are_none_are_refused(old, new, words, hub, capsys):
+    path = Path("model-output/a-one/2025-01-04-a-one.csv")
+    path.write_text(path.read_text().replace(old, new))
+    if words is None:  # each model has levels of its own
+        for name in ("b-two", "c-three"):
+            other = Path(f"model-output/{name}/2025-01-04-{name}.csv")
+            other.write_text(other.read_text().replace("0.025", "0.05"))
+        words = "some answer must have all 5 values of a quantile"
+    assert main(["hub", "model-output", "--order", "order.txt", "--out", "f.csv"]) == 2
+    assert words in capsys.readouterr().err
+    assert not Path("f.csv").exists()
+
+
+def test_a_probability_that_is_missing_leaves_no_distribution(hub, capsys):
+    path = Path("model-output/b-two/2025-01-04-b-two.csv")
+    lines = [line for line in path.read_text().splitlines() if ",01,pmf,stable" not in line]
+    path.write_text("\n".join(lines) + "\n")
+    assert main(["hub", "model-output", "--order", "order.txt", "--out", "f.csv"]) == 2
+    assert "a category that is not listed counts as 0" in capsys.readouterr().err

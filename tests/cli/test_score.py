@@ -1,6 +1,7 @@
 """Answers and how right they are: --top and `wassemble score`."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -201,3 +202,42 @@ def test_the_ids_keep_the_name_of_their_column(folder, ending):
     read = pd.read_csv if ending == ".csv" else pd.read_parquet
     assert list(read(folder / out).columns) == ["image", "label", "confidence"]
     assert read_predictions(out, id_column="image").n_samples > 0
+
+
+def test_files_are_scored_on_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("long.csv").write_text("sample,label\na,1\nb,1\nc,5\n")
+    Path("wide.csv").write_text("sample,1,2,3,4,5\na,1,0,0,0,0\nb,1,0,0,0,0\nc,0,0,0,0,1\n")
+    Path("truth.csv").write_text("sample,label\na,1\nb,5\nc,5\n")
+    assert (
+        main(["score", "--truth", "truth.csv", "long.csv", "wide.csv", "--metric", "rps", "--json"])
+        == 0
+    )
+    one, other = (each["value"] for each in json.loads(capsys.readouterr().out))
+    assert one == pytest.approx(other) == pytest.approx(4 / 3)
+
+
+def test_files_with_other_orders_of_words_are_not_scored_on_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("sample,good,bad,fair\na,1,0,0\nb,0,0,1\n")
+    Path("two.csv").write_text("sample,bad,fair,good\na,0,0,1\nb,0,1,0\n")
+    Path("truth.csv").write_text("sample,label\na,good\nb,bad\n")
+    given = ["score", "--truth", "truth.csv", "--metric", "rps", "one.csv", "two.csv"]
+    assert main(given) == 2
+    assert "--target FILE names all labels" in capsys.readouterr().err
+    Path("order.txt").write_text("bad\nfair\ngood\n")
+    given = [
+        "score",
+        "--truth",
+        "truth.csv",
+        "one.csv",
+        "two.csv",
+        "--metric",
+        "rps",
+        "--target",
+        "order.txt",
+        "--json",
+    ]
+    assert main(given) == 0
+    one, other = (each["value"] for each in json.loads(capsys.readouterr().out))
+    assert one == pytest.approx(other)

@@ -418,3 +418,15 @@ def test_what_are_no_quantiles_is_refused(values, words):
         ws.LineBarycenter(2).fuse_quantiles(values)
     with pytest.raises(ws.InvalidInputError, match="no labels"):
         ws.LineBarycenter(2, positions=(0, 1)).fuse_quantiles([[[1.0]]])
+
+
+def test_a_target_of_names_alone_lies_where_the_models_labels_do():
+    grades = ws.LabelSpace(["a", "b", "c"], positions=[0, 1, 10])
+    models = [
+        ws.Predictions(name, ["x"], grades, [scores])
+        for name, scores in (("m0", [1.0, 0, 0]), ("m1", [0, 0, 1.0]))
+    ]
+    for target in (None, ["a", "b", "c"], ["c", "a", "b"]):
+        fused = ws.fuse(models, rule=ws.LineBarycenter(2), target=target)
+        found = dict(zip(fused.labels, fused.scores[0], strict=True))
+        assert found == pytest.approx({"a": 0, "b": 5 / 9, "c": 4 / 9})

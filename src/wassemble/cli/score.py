@@ -1,6 +1,10 @@
 """`wassemble score`: how right prediction files are."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +21,11 @@ from wassemble.cli.options import (
     truth_option,
 )
 from wassemble.cli.places import Command
+from wassemble.errors import fail
+
+if TYPE_CHECKING:
+    from wassemble.inputs import Predictions
+    from wassemble.labels import LabelSpace
 
 
 @click.command(cls=Command, short_help="Compare prediction files with the truth.")
@@ -73,6 +82,7 @@ def score(
         known = inputs.read_truth(truth, truth_column, opened)
         meanings = Aliases() if aliases is None else read_aliases(aliases)
         meanings.check_models({file.model: file.labels for file in opened})
+        goal = _find_line(opened, known, metrics) if goal is None else goal
         for file in opened:
             scores += score_predictions(
                 file.read(),
@@ -102,3 +112,23 @@ def score(
         if each.n_without_answer:
             told += f"; {each.n_without_answer:,} without an answer count as wrong"
         talk(told, quiet=quiet)
+
+
+def _find_line(
+    files: Sequence[Any], truth: Predictions, metrics: tuple[str, ...]
+) -> LabelSpace | None:
+    """One line for the labels of all files: scores on lines of their own cannot be compared."""
+    from wassemble.labels import LabelSpace, are_numbers, enumerate_names, put_in_order
+    from wassemble.metrics import measure
+
+    spaces = {file.labels for file in files}
+    if len(spaces) == 1 or not any(measure(name).is_ordered for name in metrics):
+        return None
+    whole = LabelSpace.union(*(file.labels for file in files), truth.labels)
+    if not are_numbers(whole):
+        told = " and of ".join(enumerate_names(space) for space in list(spaces)[:2])
+        fail(
+            f"files that are scored on a line must have the same labels in one order; got {told}.",
+            hint="--target FILE names all labels, from the lowest to the highest, one a line",
+        )
+    return put_in_order(whole, None)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from wassemble.cli.console import talk
-from wassemble.cli.options import shown_option
+from wassemble.cli.options import PATH, shown_option
 from wassemble.cli.places import Command
 
 _MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy", "uvicorn")
@@ -53,8 +53,7 @@ _MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy
 )
 @click.option(
     "--names",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=PATH,
     help="CSV or TSV file with the columns label and name: what people call the labels, shown in"
     " place of them.",
 )

@@ -130,6 +130,8 @@ def make_members(
         if target is merged and fusion.rule.label_order != "any":
             first = merge_labels(models[:1], aliases, others, fold=fold)
             target = _put_in_order(fusion.rule, merged, first, [space for _, space in models])
+    elif target.positions is None and fusion.rule.label_order != "any":
+        target = LabelSpace.locate(target, *[space for _, space in models])
     _refuse_nameless(kernel, models)
     # Kernels that know every label of some model: they were made for that one.
     serving = {

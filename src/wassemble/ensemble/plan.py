@@ -76,9 +76,8 @@ class FusionPlan:
 
     def _read(self, fusion: Fusion) -> None:
         """What the fusion says, but for its kernel: those of the members are all that is used."""
-        placed = fusion.rule.on_line(self.target.positions)
-        self.rule = placed.named([member.model for member in self.members])
-        self.placed_rule = placed.among_voters()
+        self.rule = fusion.rule.on_line(self.target.positions)
+        self.placed_rule = self.rule.among_voters()
         self.leftover = fusion.leftover
         self.unobserved = fusion.unobserved
         self.hard_confidence = fusion.hard_confidence
@@ -101,6 +100,7 @@ class FusionPlan:
         names = [member.model for member in self.members]
         only = self.rule.find_model(names)
         if only is not None:
+            self.rule = self.rule.named(names)
             return np.eye(len(names))[only]
         if isinstance(weights, NamedTable):
             weights = weights.ordered(names, self.target, titles=("model", "target label"))

@@ -21,7 +21,7 @@ from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble._files import write_whole
 from wassemble.errors import InputWarning, tell_count
-from wassemble.inputs.predictions.value import Predictions
+from wassemble.inputs.predictions.value import Predictions, is_near_one
 from wassemble.labels import LabelSpace, enumerate_names
 
 _ANSWER = ("output_type", "output_type_id", "value")
@@ -142,7 +142,8 @@ def read_hub(folder: str | PathLike[str]) -> list[HubTable]:
         The ``model-output`` folder of a hub, or the hub: a folder for each model with its CSV or
         Parquet files. Of output types, mean and median are passed over, as they are no
         distribution; others than pmf, quantile, cdf and sample with a warning. A model that gives
-        only some of the levels of a task counts as one that did not answer, with a warning.
+        only some of the levels of a task counts as one that did not answer, with a warning; a
+        category that is not listed has the probability 0, and probabilities must sum to 1.
     """
     root = Path(folder)
     root = root / "model-output" if (root / "model-output").is_dir() else root
@@ -324,7 +325,30 @@ def _fill(sort: str, rows: Sequence[tuple[str, dict[str, str]]], root: Path) -> 
     elif in_part.any():
         values[in_part] = np.nan  # quantiles that are missing cannot be known
         _warn_of_parts(sort, np.array(models)[in_part.any(axis=1)], int(in_part.sum()), len(ids))
-    return HubTable(sort, columns, list(tasks), tuple(ids), tuple(models), values)
+    table = HubTable(sort, columns, list(tasks), tuple(ids), tuple(models), values)
+    if np.isnan(values).all():
+        fail(
+            f"{root}: some answer must have all {len(ids)} values of a {sort}; got none:"
+            f" {enumerate_names(ids)}.",
+            hint="models must give the same ones",
+        )
+    if sort == "pmf":
+        _check_shares(table, root)
+    return table
+
+
+def _check_shares(table: HubTable, root: Path) -> None:
+    """Probabilities of categories sum to 1, but for rounding; no answer is shared out anew."""
+    sums = table.values.sum(axis=2)
+    near = np.array([is_near_one(*each) for each in zip(table.values, sums, strict=True)])
+    wrong = ~np.isnan(sums) & ~near | (table.values < 0).any(axis=2)
+    if wrong.any():
+        model, task = np.argwhere(wrong)[0].tolist()
+        fail(
+            f"{root}: probabilities of a pmf must be at least 0 and sum to 1; those of"
+            f" {table.models[model]} for {table.samples[task]} sum to {sums[model, task]:.4g}.",
+            hint="a category that is not listed counts as 0",
+        )
 
 
 def _warn_of_parts(sort: str, models: np.ndarray, n_answers: int, n_ids: int) -> None:

@@ -56,7 +56,8 @@ class _Histograms:
             )
         # Models that already lie in one array need no copy to share a product.
         self._stacked: Array | None = None
-        if is_array(histograms) and histograms.ndim in (2, 3) and histograms.shape[0]:
+        is_one = not isinstance(histograms, list | tuple) and is_array(histograms)
+        if is_one and histograms.ndim in (2, 3) and histograms.shape[0]:
             self._read_stacked(as_float_array(histograms, "histograms", like=like), like)
         else:
             self._read_each(histograms, like)

@@ -86,7 +86,7 @@ def test_other_names_of_labels_change_nothing(rung, seed):
     )
     renamed = replace(
         votes,
-        target=LabelSpace(votes.target[place] for place in order).located(votes.target),
+        target=LabelSpace.locate([votes.target[place] for place in order], votes.target),
         given=votes.given[:, columns],
         meant=votes.meant[columns][:, order],
     )
@@ -268,3 +268,36 @@ def test_without_an_order_no_error_is_near():
         )
     ]
     assert ["errors near" in reasons for reasons in told] == [False, True]
+
+
+@pytest.mark.parametrize("n_own", [2, 3, 5, 7])
+def test_turning_round_scales_of_other_lengths_changes_nothing(n_own):
+    rng = np.random.default_rng(n_own)
+    truth = rng.integers(4, size=80)
+    scales = {f"m{model}": [f"g{k}" for k in range(n_own)] for model in (3, 4)}
+    rows = []
+    for model in range(5):
+        near = np.clip(truth + rng.choice([-1, 0, 0, 1], len(truth)), 0, 3)
+        for sample, grade in enumerate(near.tolist()):
+            own = f"g{round(grade * (n_own - 1) / 3)}" if model > 2 else str(grade)
+            rows.append((f"m{model}", sample, own))
+    table, near = list(zip(*rows, strict=True)), Reliability(per_label=True, near=True)
+    found = []
+    for way in (1, -1):
+        target = LabelSpace([str(k) for k in range(4)][::way]).on_line()
+        own = {name: scale[::way] for name, scale in scales.items()}
+        votes = Votes.of_table(*table, target=target, scales=own)
+        found.append(fit(near, votes).consensus[:, ::way])
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_copies_tell_how_near_errors_are_no_louder_than_one():
+    *table, grades, _ = draw_grades(1, n_models=5)
+    once = Votes.of_table(*table, target=grades.on_line())
+    copied = [[*column, *(each[:150])] for column, each in zip(table, table, strict=True)]
+    copied[0][-150:] = ["copy"] * 150
+    twice = Votes.of_table(*copied, target=grades.on_line())
+    shares = np.array([0.5, 1, 1, 1, 1, 0.5])
+    near = Reliability(per_label=True, near=True)
+    one, other = near.fit(once, Known(np.ones(5))), near.fit(twice, Known(shares))
+    assert np.abs(one.consensus - other.consensus).max() < 0.01

@@ -206,3 +206,9 @@ def test_verdicts_that_are_no_label_are_refused_and_none_is_lost(rng):
     assert {x.model: x.silence for x in silent.ranking.models} == {"a": 0.1, "b": 0, "c": 0}
     with pytest.raises(ws.InvalidInputError, match="cannot outvote each other; got 2 judges"):
         hear_jury([verdict for verdict in verdicts if verdict.judge != "c"])
+
+
+def test_gold_of_items_that_nobody_judged_is_refused():
+    verdicts = [Verdict(judge, "1", "good") for judge in "abc"]
+    with pytest.raises(ws.InvalidInputError, match="items that were judged, such as '1'; got 'x'"):
+        hear_jury(verdicts, gold={"x": "good"})

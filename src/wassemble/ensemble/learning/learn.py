@@ -254,7 +254,7 @@ class LearnedEnsemble:
         """What was chosen and why, without what was fitted, ready for JSON."""
         return {name: getattr(self, name) for name in _PLAIN} | {
             "chosen": self.fitted.recipe.name,
-            "models": {name: list(labels) for name, labels in self.models},
+            "models": {name: labels.to_json() for name, labels in self.models},
             "choice": self.choice.to_dict(),
             "leaderboard": [line.to_dict() for line in self.leaderboard],
             "temperature": self.temperature,
@@ -310,7 +310,7 @@ class LearnedEnsemble:
 def _make(entries: dict[str, Any], kernels: Any, folder: Path) -> LearnedEnsemble:
     """The ensemble of what `LearnedEnsemble.save` wrote; entries of wrong types show."""
     said = entries["fusion"]
-    models = tuple((name, LabelSpace(labels)) for name, labels in entries["models"].items())
+    models = tuple((name, LabelSpace.from_json(each)) for name, each in entries["models"].items())
     rules = [load_rule(each["rule"], folder, place) for place, each in enumerate(entries["rules"])]
     fusion = Fusion.from_dict({**said, "rule": rules[0]})
     fitted, *rivals = [

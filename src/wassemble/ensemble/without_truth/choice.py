@@ -131,7 +131,8 @@ def _foretell(votes: Votes, consensus: np.ndarray) -> np.ndarray:
     for half in (is_even, ~is_even):
         other = votes.on(np.flatnonzero(~half))
         sums = Sums.of(other, consensus[~half])
-        meaning = Confusions().meaning(other, sums, sums.believed / max(sums.believed.sum(), 1))
+        balance = sums.believed / max(sums.believed.sum(), 1)
+        meaning = Confusions().meaning(other, sums, balance, np.ones(other.n_models))
         given = votes.given[np.flatnonzero(half)].tocoo()
         likely = np.einsum("vt,vt->v", consensus[half][given.row], meaning[given.col])
         told = given.data * np.log(np.maximum(likely, _TINY))

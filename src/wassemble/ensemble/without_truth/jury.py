@@ -204,6 +204,11 @@ def _read_gold(gold: Mapping[str, str], votes: Votes) -> np.ndarray:
             f" {enumerate_names(strange)}."
         )
     labels = [known.get(str(item)) for item in votes.samples.tolist()]
+    if not any(label is not None for label in labels):
+        fail(
+            f"gold must be of items that were judged, such as {votes.samples[0]!r}; got"
+            f" {enumerate_names(known)}."
+        )
     places = {name: place for place, name in enumerate(votes.target)}
     return np.array([-1 if label is None else places[label] for label in labels])
 

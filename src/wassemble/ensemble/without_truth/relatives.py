@@ -107,7 +107,7 @@ def _count_same(best: list[sp.csr_array]) -> np.ndarray:
 def _expect_same(votes: Votes, fitted: Fitted) -> np.ndarray:
     """The same, of models that are independent wherever the truth is given."""
     # Confusions that all have in common, such as of two breeds of dog, make nobody a relative.
-    likely = Confusions().meaning(votes, fitted.sums, fitted.balance)
+    likely = Confusions().meaning(votes, fitted.sums, fitted.balance, fitted.known.shares)
     expected = np.zeros((votes.n_models, votes.n_models))
     for place in range(len(votes.target)):
         believed = votes.answers.multiply(fitted.consensus[:, [place]])

@@ -250,7 +250,9 @@ class _Product(Rung):
         return _revise(self, fitted, sums)
 
     @abstractmethod
-    def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
+    def meaning(
+        self, votes: Votes, sums: Sums, balance: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray:
         """How likely each label of each model is, where each target label is true."""
 
     @abstractmethod
@@ -284,10 +286,12 @@ class Reliability(_Product):
         each = "reliability per model and label" if self.per_label else "reliability per model"
         return f"{each}, errors near" if self.near else each
 
-    def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
+    def meaning(
+        self, votes: Votes, sums: Sums, balance: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray:
         """How likely each label of each model is, where each target label is true."""
         usual = _usual(votes, sums)
-        knows = _Knowing(votes, sums, usual, balance, near=self.near)
+        knows = _Knowing(votes, sums, usual, balance, shares if self.near else None)
         share = knows.per_label() if self.per_label else knows.per_model()
         return knows.meaning(share)
 
@@ -304,9 +308,11 @@ class Confusions(_Product):
     key: ClassVar[str] = "confusions"
     trusts_independence: ClassVar[bool] = True
 
-    def meaning(self, votes: Votes, sums: Sums, balance: np.ndarray) -> np.ndarray:
+    def meaning(
+        self, votes: Votes, sums: Sums, balance: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray:
         """How likely each label of each model is, where each target label is true."""
-        below = Reliability().meaning(votes, sums, balance)
+        below = Reliability().meaning(votes, sums, balance, shares)
         # Who says ever the same: how often it speaks is all there is to know.
         alone = votes.says_one_thing[votes.owner]
         below[alone] = _usual(votes, sums)[alone][:, None]
@@ -359,11 +365,10 @@ class _Knowing:
         sums: Sums,
         usual: np.ndarray,
         balance: np.ndarray,
-        *,
-        near: bool,
+        shares: np.ndarray | None,
     ) -> None:
         self._votes = votes
-        self._steps = votes.steps if near else None
+        self._shares = shares  # of a vote; None: guesses lie anywhere
         self._alone = alone = votes.says_one_thing[votes.owner][:, None]
         # A model that says ever the same tells by speaking: how much likelier that makes the
         # label than it is without.
@@ -411,12 +416,12 @@ class _Knowing:
 
     def _guess_nearby(self, share: np.ndarray) -> None:
         """Learn how many grades from the truth the guesses of all models lie."""
-        steps = self._steps
-        if steps is None:
+        steps = self._votes.steps
+        if steps is None or self._shares is None:
             return
         guessed = self._said.copy()
         guessed[self._pairs] -= self._split_known(share)
-        guessed = np.where(self._alone, 0, guessed)
+        guessed = np.where(self._alone, 0, guessed * self._shares[self._votes.owner][:, None])
         expected = self._guess * self._votes.by_model(guessed)[self._votes.owner]
         found, usual = (np.bincount(steps.ravel(), x.ravel()) for x in (guessed, expected))
         nearby = self._guess * ((found + 1) / (usual + 1))[steps]
@@ -477,7 +482,7 @@ def _revise(rung: _Product, fitted: Fitted, sums: Sums) -> Fitted:
     votes = fitted.votes
     balance = fitted.known.balance
     balance = _smooth(sums.believed) if balance is None else balance
-    meaning = _log(rung.meaning(votes, sums, balance))
+    meaning = _log(rung.meaning(votes, sums, balance, fitted.known.shares))
     silence = _log(rung.silence(votes, sums))
     return replace(fitted, sums=sums, balance=balance, meaning=meaning, silence=silence)
 

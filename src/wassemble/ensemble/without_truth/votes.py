@@ -192,15 +192,19 @@ class Votes:
 
     @cached_property
     def steps(self) -> np.ndarray | None:
-        """How many grades each label lies above each target label, ``(n_labels, n_target)``.
+        """How many half grades each label lies above each target label, ``(n_labels, n_target)``.
 
-        Counted from the lowest number of grades there can be; None if labels have no positions.
+        Halves, as the middle of three grades lies between two of four. Counted from the lowest
+        number there can be; None if labels have no positions.
         """
         if self.target.positions is None:
             return None
-        grade = np.argsort(np.argsort(self.target.positions))
-        steps = np.rint(self.images @ grade)[:, None] - grade + len(grade) - 1
-        return np.asarray(steps, dtype=np.int64)
+        grade = 2 * np.argsort(np.argsort(self.target.positions))
+        # Outwards from the middle, so that it does not matter which end one counts from.
+        middle = grade.max() // 2
+        away = np.round(self.images @ grade - middle, 9)
+        own = middle + np.sign(away) * np.floor(np.abs(away) + 0.5)
+        return np.asarray(own[:, None] - grade + grade.max(), dtype=np.int64)
 
     @cached_property
     def best(self) -> Votes:
