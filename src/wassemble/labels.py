@@ -366,8 +366,7 @@ def put_in_order(
             hint=f"give all labels their positions by {_say_target()}",
         )
     if are_numbers(labels):
-        names = sorted(labels, key=float)
-        return LabelSpace(names, positions=map(float, names))
+        return at_numbers(sorted(labels, key=float))
     if lost := [name for name in labels if first is None or name not in first]:
         fail(
             "the order of all labels must be known; the first model gives no place to"
@@ -379,6 +378,12 @@ def put_in_order(
 
 def _say_target() -> str:
     return option_or("`target`", target="FILE, a text file with one a line")
+
+
+def at_numbers(labels: Iterable[str]) -> LabelSpace:
+    """Names that are all numbers, each where its number lies."""
+    names = list(labels)
+    return LabelSpace(names, positions=map(float, names))
 
 
 def are_numbers(labels: Iterable[str]) -> bool:

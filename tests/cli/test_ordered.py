@@ -97,6 +97,66 @@ def test_scales_that_are_cut_differently_are_joined(folder, capsys):
     assert "--scales must go with --target" in capsys.readouterr().err
 
 
+def test_columns_of_numbers_are_scales_in_the_order_of_numbers(folder, capsys):
+    grades = ["5", "4", "3", "2", "1"]
+    for name, labels in (("down", grades), ("up", grades[::-1])):
+        scores = np.eye(5)[[labels.index("1"), labels.index("4")]]
+        write_predictions(f"{name}.csv", Predictions(name, range(2), labels, scores))
+    (folder / "five.txt").write_text("1\n2\n3\n4\n5\n")
+    given = ["fuse", "down.csv", "up.csv", "--ordered", "--scales", "--out", "f.csv"]
+    assert main([*given, "--target", "five.txt"]) == 0
+    assert "kernel of 'down': scales; 1 < 2 < 3 < 4 < 5\n" in capsys.readouterr().err
+    np.testing.assert_allclose(read_predictions("f.csv").scores, np.eye(5)[[0, 3]], atol=1e-12)
+    assert main([*given, "--target", "down.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "a target scale of numbers must go from the lowest" in said
+    assert "hint: --target FILE, a table with the columns label and position" in said
+
+
+def test_a_target_scale_of_numbers_keeps_its_gaps(folder):
+    (folder / "ends.csv").write_text("sample,0,10\na,1,0\nb,0,1\n")
+    (folder / "gaps.txt").write_text("0\n1\n10\n")
+    given = ["fuse", "m=ends.csv", "n=ends.csv", "--ordered", "--scales", "--target", "gaps.txt"]
+    assert main([*given, "--out", "f.csv"]) == 0
+    # Of a 0 and what lies near it: 1 is a tenth of the way to the 10.
+    np.testing.assert_allclose(read_predictions("f.csv").scores[0], [10 / 19, 9 / 19, 0])
+
+
+def test_words_of_answers_must_be_told_in_order(folder, capsys):
+    (folder / "answers.csv").write_text("sample,label\n0,good\n1,bad\n2,fair\n")
+    (folder / "five.txt").write_text("1\n2\n3\n4\n5\n")
+    how = ["--scales", "--target", "five.txt"]
+    for command in (
+        ["fuse", "a.csv", "answers.csv", "--ordered", *how, "--out", "f.csv"],
+        ["explain", "a.csv", "answers.csv", "--ordered", *how],
+    ):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "grades of 'answers' must have an order; it lists answers, which name 'good'" in said
+        assert "hint: --labels answers=FILE names all grades, from the lowest" in said
+        assert main([*command, "--labels", "answers=grades.txt"]) == 0
+        capsys.readouterr()
+    fuse = ["fuse", "a.csv", "answers.csv", "--ordered", *how, "--labels", "answers=grades.txt"]
+    assert main([*fuse, "--out", "f.csv"]) == 0
+    assert "kernel: scales; bad < fair < good\n" in capsys.readouterr().err
+    (folder / "truth5.csv").write_text("sample,label\n0,1\n1,5\n2,3\n3,1\n4,5\n")
+    fit = ["fit", "a.csv", "answers.csv", *how, "--truth", "truth5.csv", "--out", "e"]
+    assert main(fit) == 2
+    assert "grades of 'answers' must have an order" in capsys.readouterr().err
+
+
+def test_a_scale_of_answers_ends_at_those_that_occur_and_says_so(folder, capsys):
+    (folder / "answers.csv").write_text("sample,label\na,2\nb,0\nc,1\n")
+    (folder / "ends.csv").write_text("sample,0,3\na,0,1\nb,1,0\nc,1,0\n")
+    (folder / "four.txt").write_text("0\n1\n2\n3\n")
+    given = ["fuse", "answers.csv", "ends.csv", "--ordered", "--scales", "--target", "four.txt"]
+    told = "warning: answers: its scale is taken to end at the grades that occur, 0 and 2;"
+    assert main([*given, "--out", "f.csv"]) == 0
+    assert f"{told} --labels answers=FILE names all grades" in capsys.readouterr().err
+    assert main([*given, "--labels", "answers=four.txt", "--out", "f.csv"]) == 0
+    assert "occur" not in capsys.readouterr().err
+
+
 def test_grades_of_one_column_are_answers(folder, capsys):
     for name, grades in (("ann", "315"), ("bob", "4 5")):
         lines = "".join(f"{i},{grade.strip()}\n" for i, grade in enumerate(grades))

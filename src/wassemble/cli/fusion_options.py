@@ -187,7 +187,19 @@ def read_target(values: dict[str, Any]) -> LabelSpace | None:
     """The labels of the consensus, if an option names them."""
     if values["target"] is None and values["scales"]:
         fail("--scales must go with --target, grades from the lowest to the highest; got none.")
-    return None if values["target"] is None else read_labels(values["target"])
+    if values["target"] is None:
+        return None
+    target = read_labels(values["target"])
+    return _read_scale(target) if values["scales"] else target
+
+
+def _read_scale(target: LabelSpace) -> LabelSpace:
+    """The target of scales, numbers where they lie: the rule has to see them there, too."""
+    from wassemble.kernels.builders.scales import check_ascent
+    from wassemble.labels import are_numbers, at_numbers
+
+    is_placed = target.positions is not None or not are_numbers(target)
+    return target if is_placed else at_numbers(check_ascent(target))
 
 
 def _read_line(values: dict[str, Any]) -> Rule:

@@ -62,8 +62,9 @@ kernel_options = stack(
     click.option(
         "--scales",
         is_flag=True,
-        help="Kernel from where labels stand on their scale, from the lowest to the highest,"
-        " whatever their names: for grades that files cut differently. Needs --target.",
+        help="Kernel from where labels stand on their scale, whatever their names: for grades that"
+        " files cut differently. Numbers lie where numbers lie, words in the order of a file's"
+        " columns or of --labels, from the lowest to the highest. Needs --target.",
     ),
     click.option(
         "--epsilon",

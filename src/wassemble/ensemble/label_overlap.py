@@ -4,7 +4,7 @@ For plans without a kernel: one that was given may join labels of any names.
 """
 
 import difflib
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from wassemble._checks import fail, option, option_or
 from wassemble.ensemble.plan import FusionPlan
+from wassemble.kernels import from_scales
 from wassemble.labels import LabelSpace, are_numbers, enumerate_names, fold_name
 
 # Labels by which models usually say that none of the others fits.
@@ -75,6 +76,32 @@ def _tell_scales(plan: FusionPlan, models: Iterable[Any]) -> list[str]:
     told = ", ".join(f"{low:g} to {high:g} ({model})" for (low, high), model in ends.items())
     scales = option_or("kernel=from_scales", scales=True)
     return [f"grades from {told} are taken as one scale; {scales} joins scales from end to end"]
+
+
+def check_scales(kernel: Any, models: Iterable[Any]) -> list[str]:
+    """What there is to say of scales whose grades are those that occur, as answers list them.
+
+    Words must have an order that somebody chose. ``models`` are predictions or open files.
+    """
+    sentences = []
+    for model in models:
+        own = kernel.get(model.model) if isinstance(kernel, Mapping) else kernel
+        labels = model.labels
+        if own is not from_scales or labels.positions is not None or not model.origin.labels_occur:
+            continue
+        names = option_or("`labels` of `read_predictions`", labels=f"{model.model}=FILE")
+        if not are_numbers(labels):
+            fail(
+                f"grades of {model.model!r} must have an order; it lists answers, which name"
+                f" {enumerate_names(labels)} in the order in which they occur.",
+                hint=f"{names} names all grades, from the lowest to the highest",
+            )
+        low, high = (end(labels, key=float) for end in (min, max))
+        sentences.append(
+            f"{model.model}: its scale is taken to end at the grades that occur, {low} and {high};"
+            f" {names} names all grades"
+        )
+    return sentences
 
 
 def _tell_others(plan: FusionPlan) -> list[str]:

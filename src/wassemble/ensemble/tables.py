@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import FusionAccount, tell_ends
-from wassemble.ensemble.label_overlap import check_labels
+from wassemble.ensemble.label_overlap import check_labels, check_scales
 from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
 from wassemble.inputs.predictions.overlap import check_samples, count_shared, refuse_transposed
@@ -215,6 +215,7 @@ def check_inputs(
         )
     if kernel is None:
         account.warnings += check_labels(account.plan, models)
+    account.warnings += check_scales(kernel, models)
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:

@@ -115,6 +115,11 @@ def test_judges_may_have_other_scales(rng):
     without = hear_jury(verdicts[:300], scale=scale)
     plain = np.array([int(top.label) for top in without.consensus.top()])
     assert np.mean((answers >= 2) == (truth >= 2)) > np.mean((plain >= 2) == (truth >= 2))
+    marks = verdicts[:300] + [
+        Verdict("strict", v.item, "1" if v.verdict == "pass" else "2") for v in verdicts[300:]
+    ]
+    named = hear_jury(marks, scale=scale, scales={"strict": ["2", "1"]})  # the best mark is 1
+    np.testing.assert_allclose(named.consensus.scores, jury.consensus.scores)
     with pytest.raises(ws.InvalidInputError, match="must go with `scale`"):
         hear_jury(verdicts, scales={"strict": ["fail", "pass"]})
     with pytest.raises(ws.InvalidInputError, match="must be of those who voted; got 'nobody'"):

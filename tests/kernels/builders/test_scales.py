@@ -48,9 +48,40 @@ def test_the_same_names_may_lie_elsewhere():
     np.testing.assert_allclose(from_scales(first, second).to_dense()[1], [0.5, 0.5, 0])
 
 
+@pytest.mark.parametrize("target", [list("abcde"), ["1", "2", "3", "4", "5"]])
+def test_numbers_lie_where_numbers_lie_in_any_order(target):
+    kernel = from_scales(["5", "1", "4", "3", "2"], target)
+    np.testing.assert_array_equal(kernel.to_dense(), np.eye(5)[[4, 0, 3, 2, 1]])
+    assert kernel.notes == ("1 < 2 < 3 < 4 < 5",)
+    np.testing.assert_array_equal(from_scales(["3", "1", "2"]).to_dense(), np.eye(3))
+
+
+@pytest.mark.parametrize("grades", [["0", "1", "3"], ["0", "3", "1"]])
+def test_numbers_keep_their_gaps(grades):
+    kernel = from_scales(grades, ["low", "high"]).to_dense()
+    np.testing.assert_allclose(kernel[:, 1], [int(grade) / 3 for grade in grades])
+
+
+@pytest.mark.parametrize("n_grades", [4, 7, 10, 50])
+def test_equal_steps_are_joined_without_rounding(n_grades):
+    numbers = [f"{i}" for i in range(1, n_grades + 1)]
+    names = [f"grade {i}" for i in numbers]
+    np.testing.assert_array_equal(from_scales(numbers, names).to_dense(), np.eye(n_grades))
+
+
+def test_the_order_of_names_is_told():
+    assert from_scales(["bad", "fair", "good"], ["1", "2"]).notes == ("bad < fair < good",)
+    assert from_scales(["1", "2"], ["bad", "good"]).notes == ()
+    assert from_scales(list("abcdefghij"), ["1", "2"]).notes == ("a < b < c < d < e < ... < j",)
+
+
 def test_what_is_no_scale_is_refused():
     with pytest.raises(ws.InvalidInputError, match="at least two grades"):
         from_scales(["a"], ["1", "2"])
+    with pytest.raises(ws.InvalidInputError, match="positions` must differ"):
+        from_scales(["1", "1.0"], ["a", "b"])
+    with pytest.raises(ws.InvalidInputError, match=r"target scale of numbers.*\n?.*positions="):
+        from_scales(["bad", "good"], ["2", "1"])
 
 
 def test_five_and_ten_grades_are_fused_on_the_line():

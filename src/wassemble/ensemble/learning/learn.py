@@ -20,7 +20,7 @@ from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.fusion_files import Kept, load_folder, load_rule, save_folder
-from wassemble.ensemble.label_overlap import check_labels, tell_strangers
+from wassemble.ensemble.label_overlap import check_labels, check_scales, tell_strangers
 from wassemble.ensemble.learning.choice import Choice, Standing, choose
 from wassemble.ensemble.learning.clock import Clock
 from wassemble.ensemble.learning.fitting import FittedRecipe
@@ -485,6 +485,8 @@ def learn_ensemble(
         trial = trial.in_order() if goal is None else replace(trial, target=goal.on_line())
     if kernels is None or (isinstance(kernels, Mapping) and not kernels):
         warn_of_inputs(_doubt_labels(trial))
+    elif isinstance(kernels, Mapping):
+        warn_of_inputs([said for each in kernels.values() for said in check_scales(each, given)])
     return learn_from(
         trial,
         metric=metric,

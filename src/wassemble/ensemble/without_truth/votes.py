@@ -352,4 +352,9 @@ def _join_scales(source: LabelSpace, target: LabelSpace) -> np.ndarray:
     """How likely each grade is where another scale's is true: those at the same place."""
     if source == target and source.positions in (None, target.positions):
         return np.eye(len(target))
+    if source.positions is None:  # in the order that was told, numbers too
+        target = target.on_line()
+        line = np.array(target.positions)
+        places = np.linspace(line.min(), line.max(), len(source))
+        source = LabelSpace(source.names, positions=places)
     return divided(np.asarray(from_scales(source, target).to_dense()), axis=0)

@@ -182,6 +182,7 @@ def long_source(listed: LongTable, layout: LongLayout, model: str) -> Source:
         id_column=layout.id_column,
         has_ids=layout.has_ids,
         is_long=True,
+        labels_occur=listed.labels_occur,
         find_telling=listed.find_telling,
     )
 

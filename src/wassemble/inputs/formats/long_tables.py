@@ -33,6 +33,7 @@ class LongTable:
         rows = np.fromiter((row_of.setdefault(i, len(row_of)) for i in ids), np.int64, n_rows)
         self.ids = list(row_of) if row_of else ids  # whose type is kept
         self.labels = find_labels(filter(None, names), declared)
+        self.labels_occur = declared is None
         column_of: dict[str | None, int] = {name: i for i, name in enumerate(self.labels)}
         columns = np.fromiter((column_of[n] if n else -1 for n in names), np.int64, n_rows)
         self.is_hard = scores is None

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -56,6 +56,7 @@ class Source:
     id_column: str | None = None  # name of the column or key that has the ids
     has_ids: bool = True  # if not, the rows are counted from 0
     is_long: bool = False  # whether scores are listed one by one
+    labels_occur: bool = False  # whether nobody declared its labels: they are those that occur
     left_out: tuple[str, ...] = ()  # columns that are none of the labels asked for
     # Rows from which the kind of all can be told, by their places; else the first ones are.
     find_telling: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
@@ -95,7 +96,8 @@ class Source:
 
     def origin(self, file: str, doubts: Iterable[str] = ()) -> Origin:
         """What there is to say of how ``file`` was read."""
-        return describe_ids(file, self.id_column, self.has_ids, doubts)
+        told = describe_ids(file, self.id_column, self.has_ids, doubts)
+        return replace(told, labels_occur=self.labels_occur)
 
 
 class PredictionFile:

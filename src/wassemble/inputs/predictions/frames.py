@@ -78,12 +78,13 @@ def predictions_from_frame(
         ids: Any = range(len(table))
         if layout.has_ids:
             ids = read_ids(_id_series(table, layout.id_column))
-        is_hard = False
+        is_hard, labels_occur = False, False
         if isinstance(layout, WideLayout):
             labels, scores = layout.labels, read_scores(table, layout.labels.names)
         else:
             listed = read_long_table(ids, table, layout, reading.labels)
             ids, labels, is_hard = listed.ids, listed.labels, listed.is_hard
+            labels_occur = listed.labels_occur
             check_memory(len(ids), len(labels))
             scores = next(listed.blocks(max(1, len(ids))), np.empty((0, len(labels))))
         made = Predictions(model, ids, labels, scores, kind=kind, is_hard=is_hard)
@@ -92,7 +93,7 @@ def predictions_from_frame(
             doubts = doubt_scores(labels, scores, made.kind)
         elif kind is None and isinstance(layout, WideLayout):
             doubts = doubt_rest(layout.left_out, made.kind)
-        made.origin = _origin(table, layout, doubts)
+        made.origin = replace(_origin(table, layout, doubts), labels_occur=labels_occur)
     return made.normalized() if reading.normalize else made
 
 

@@ -2,10 +2,13 @@
 
 import numpy as np
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option_or
 from wassemble.kernels.dense import DenseKernel
 from wassemble.kernels.named.labelled import LabelledKernel, Names
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, are_numbers, at_numbers, enumerate_names
+
+# Grades that a note names, at most.
+_N_SHOWN = 7
 
 
 def from_scales(source: Names, target: Names | None = None) -> LabelledKernel:
@@ -18,8 +21,10 @@ def from_scales(source: Names, target: Names | None = None) -> LabelledKernel:
     Parameters
     ----------
     source, target : list of str, or LabelSpace
-        Grades, at least two each. Scales that have positions lie on one line; one without is in
-        order, from the lowest to the highest, equally spaced between the ends of the other.
+        Grades, at least two each. Scales that have positions lie on one line; one without goes
+        from end to end of the other. Its grades lie where numbers lie, if all are numbers, in
+        whichever order the source has them; others are in order, from the lowest to the highest,
+        equally spaced.
 
     Examples
     --------
@@ -27,9 +32,24 @@ def from_scales(source: Names, target: Names | None = None) -> LabelledKernel:
     array([[1.  , 0.67, 0.33, 0.  ],
            [0.  , 0.33, 0.67, 1.  ]])
     """
-    source, target = LabelSpace(source), LabelSpace(source if target is None else target)
-    kernel = join_positions(_locate(source, target), _locate(target, source))
-    return LabelledKernel(DenseKernel(kernel), source, target, "scales")
+    source = LabelSpace(source)
+    goal = source if target is None else check_ascent(LabelSpace(target))
+    kernel = join_positions(_locate(source, goal), _locate(goal, source))
+    return LabelledKernel(DenseKernel(kernel), source, goal, "scales", _tell_order(source))
+
+
+def check_ascent(target: LabelSpace) -> LabelSpace:
+    """The target of scales; refuse numbers in another order, for either may be meant."""
+    if target.positions is None and are_numbers(target) and not _ascends(target):
+        fail(
+            "a target scale of numbers must go from the lowest to the highest; got"
+            f" {enumerate_names(target)}.",
+            hint=option_or(
+                "LabelSpace(names, positions=...) says where each lies",
+                target="FILE, a table with the columns label and position, says where each lies",
+            ),
+        )
+    return target
 
 
 def join_positions(source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -50,4 +70,28 @@ def _locate(space: LabelSpace, other: LabelSpace) -> np.ndarray:
     if space.positions is not None:
         return np.array(space.positions)
     ends = (0.0, 1.0) if other.positions is None else (min(other.positions), max(other.positions))
-    return np.linspace(*ends, len(space))
+    even = np.linspace(*ends, len(space))
+    return _spread(np.array(at_numbers(space).positions), even) if are_numbers(space) else even
+
+
+def _spread(numbers: np.ndarray, even: np.ndarray) -> np.ndarray:
+    """Numbers moved between the ends of places in equal steps: to these, if theirs are equal."""
+    placed = np.interp(numbers, [numbers.min(), numbers.max()], even[[0, -1]])
+    in_turn = even[np.argsort(np.argsort(numbers))]
+    # What lies at one place but for rounding must not be joined to a neighbour.
+    is_even = np.abs(placed - in_turn).max() <= 1e-9 * (even[-1] - even[0])
+    return in_turn if is_even else placed
+
+
+def _tell_order(space: LabelSpace) -> list[str]:
+    """The order that a scale is taken to have, where neither positions nor numbers tell it."""
+    if space.positions is not None or (are_numbers(space) and _ascends(space)):
+        return []
+    names = sorted(space, key=float) if are_numbers(space) else list(space)
+    if len(names) > _N_SHOWN:
+        names = [*names[: _N_SHOWN - 2], "...", names[-1]]
+    return [" < ".join(names)]
+
+
+def _ascends(numbers: LabelSpace) -> bool:
+    return sorted(numbers, key=float) == list(numbers)
