@@ -215,7 +215,8 @@ def check_inputs(
         )
     if kernel is None:
         account.warnings += check_labels(account.plan, models)
-    account.warnings += check_scales(kernel, models)
+    else:
+        account.warnings += check_scales(kernel, models)
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:
