@@ -86,7 +86,8 @@ def fuse_lazily(models: Any, fusion: Fusion = Fusion()) -> Any:
     account.read_from([head.origin for head in source.heads])
     if fusion.kernel is None:
         account.warnings += check_labels(plan)
-    account.warnings += check_scales(fusion.kernel, source.heads)
+    else:
+        account.warnings += check_scales(fusion.kernel, source.heads)
     source.check_samples(fusion.allow_disjoint)
     warn_of_inputs(account.warnings)
     dask = load_extra("dask", "scale", purpose="fusing lazily")
