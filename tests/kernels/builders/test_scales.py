@@ -90,3 +90,10 @@ def test_five_and_ten_grades_are_fused_on_the_line():
     fusion = ws.Fusion(ws.LineBarycenter(2), from_scales, target=["1", "2", "3", "4", "5"])
     fused = fusion.run([five, ten]).consensus
     np.testing.assert_allclose(fused.scores, [[0, 0, 1, 0, 0]], atol=1e-12)
+
+
+def test_a_scale_says_nothing_of_grades_beyond_its_end():
+    low = ws.LabelSpace(["0", "1", "2", "3"], positions=range(4))
+    high = ws.LabelSpace(["1", "2", "3", "4", "5"], positions=range(1, 6))
+    expected = [[1, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
+    assert from_scales(low, high).to_dense().tolist() == expected

@@ -16,7 +16,8 @@ def from_scales(source: Names, target: Names | None = None) -> LabelledKernel:
 
     A grade is joined to its neighbours on the other scale, in proportion to nearness: fully at its
     own position, not at all beyond the next grade of the coarser scale. On the way to a coarser
-    scale this keeps the mean of each histogram.
+    scale this keeps the mean of each histogram. Grades beyond the end of the target are joined to
+    that end.
 
     Parameters
     ----------
@@ -53,8 +54,13 @@ def check_ascent(target: LabelSpace) -> LabelSpace:
 
 
 def join_positions(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """How near positions on two lines are, each measured by the gaps of the coarser one there."""
-    return np.maximum(_share(source, target), _share(target, source).T)
+    """How near positions on two lines are, each measured by the gaps of the coarser one there.
+
+    A source beyond the last target is joined to it; of targets beyond the last source, the source
+    says nothing.
+    """
+    is_within = (target >= source.min()) & (target <= source.max())
+    return np.maximum(_share(source, target) * is_within, _share(target, source).T)
 
 
 def _share(own: np.ndarray, among: np.ndarray) -> np.ndarray:
