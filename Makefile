@@ -36,7 +36,7 @@ help:
 	@echo "make bench-cluster  a Dask cluster of 1, 2 and 4 workers, and kernels split over"
 	@echo "            ranks; writes docs/guides/scale.md"
 	@echo "make release-check  build, check, and try what would be released, with the oldest and the"
-	@echo "            newest dependencies in each Python that is promised (about ten minutes)"
+	@echo "            newest dependencies in each Python that is promised"
 	@echo "make lock   move the pins of constraints.txt to the newest versions"
 	@echo "make clean  remove the environment and everything generated"
 
