@@ -48,66 +48,87 @@ struct Powers {
   }
 };
 
-// The weighted sum of the models' powers at a whole vector of labels; false if the table does not
-// have them all. Not inline: it needs all registers.
+// The weighted sums of the models' powers at some whole vectors of labels, into `means`; false if
+// the table does not have them all. Not inline: it needs all registers.
 __attribute__((noinline)) [[maybe_unused]] static bool sum_from_table(const Mean<float> &mean,
-                                                                      int64_t row, int64_t j,
-                                                                      Vector<float> &sum) {
+                                                                      int64_t row, int64_t count) {
   Powers powers(mean);
   const int64_t *steps = mean.weight_steps;
-  const float *values = mean.values + row * mean.n_labels + j;
-  const float *weights = mean.weights + row * steps[1] + (steps[2] ? j : 0);
-  Vector<float> total = Vector<float>{};
-  for (int64_t model = 0; model < mean.n_models; model++) {
-    Vector<float> power = powers.of(load(values + model * mean.model_step));
-    const float *weight = weights + model * steps[0];
-    total += (steps[2] ? load(weight) : all<float>(*weight)) * power;
+  const float *values = mean.values + row * mean.n_labels;
+  const float *weights = mean.weights + row * steps[1];
+  float *to = mean.means + row * mean.n_labels;
+  for (int64_t j = 0; j < count; j += lanes<float>) {
+    Vector<float> total = Vector<float>{};
+    for (int64_t model = 0; model < mean.n_models; model++) {
+      Vector<float> power = powers.of(load(values + model * mean.model_step + j));
+      const float *weight = weights + model * steps[0];
+      total += (steps[2] ? load(weight + j) : all<float>(*weight)) * power;
+    }
+    store(to + j, total);
   }
-  sum = total;
   return !any(powers.outside);
 }
 
-// False if some number or mean is below the normal ones: digits would be missing.
-template <class T> static bool take_means(const Mean<T> &mean) {
+// sum^exponent; 0 for 0. Marks what is below the normal numbers.
+template <class T>
+INLINE Vector<T> raise_sum(Vector<T> sum, Factor<T> exponent, Mask<T> &tiny) {
+  Vector<T> m, e, fraction, whole;
+  Mask<T> zero = ~(sum > 0);
+  split<T>(zero ? all<T>(1) : sum, m, e);
+  raise<T>(e, log2_of(m), exponent, fraction, whole);
+  Vector<T> found = zero ? Vector<T>{} : join<T>(exp2_of(fraction), whole, Type<T>::bias);
+  tiny |= (found == 0) & ~zero;
+  return found;
+}
+
+// The mean at some labels of a row, by logarithms. Marks what is below the normal numbers.
+template <class T>
+INLINE Vector<T> mean_at(const Mean<T> &mean, Factor<T> order, Factor<T> exponent, int64_t row,
+                         int64_t j, Mask<T> &tiny) {
   typedef Vector<T> V;
   typedef Mask<T> I;
-  Factor<T> order(mean.order), exponent(mean.exponent);
   constexpr T unit = (T)(1ull << Type<T>::fraction);
-  I tiny = I{};
-  for (int64_t row = 0; row < mean.n_rows; row++)
-    for (int64_t j = 0; j < mean.n_labels; j += lanes<T>) {
-      V high = V{}, sum = V{}, m, e, fraction, whole;
-      I zero = I{};
-      bool is_summed = false;
-      if constexpr (lanes<T> == 16)
-        is_summed = mean.near_one && mean.n_labels - j >= 16 && sum_from_table(mean, row, j, sum);
-      if (!is_summed) sum = V{};
-      for (int64_t model = 0; model < mean.n_models && !is_summed; model++) {
-        V x = mean.value(model, row, j), w = mean.weight(model, row, j);
-        I normal = is_normal<T>(x);
-        tiny |= ((I)x != 0) & ~normal;
-        split<T>(normal ? x : all<T>(1), m, e);
-        if (mean.order == 0) {  // weights times exponents in two parts, the first of them exact
-          V part = nearest_whole<T>(w * unit) / unit;
-          high += part * e;
-          sum += (w - part) * e + w * log2_of(m);
-          zero |= ~normal;
-        } else {
-          raise<T>(e, log2_of(m), order, fraction, whole);
-          sum += normal ? w * join<T>(exp2_of(fraction), whole) : V{};
-        }
-      }
-      if (mean.order == 0) {
-        whole = nearest_whole<T>(high + sum);
-        fraction = (high - whole) + sum;
-      } else {
-        zero = ~(sum > 0);
-        split<T>(zero ? all<T>(1) : sum, m, e);
-        raise<T>(e, log2_of(m), exponent, fraction, whole);
-      }
-      V found = zero ? V{} : join<T>(exp2_of(fraction), whole, Type<T>::bias);
-      tiny |= (found == 0) & ~zero;
-      store_some(mean.means + row * mean.n_labels + j, found, mean.n_labels - j);
+  V high = V{}, sum = V{}, m, e, fraction, whole;
+  I zero = I{};
+  for (int64_t model = 0; model < mean.n_models; model++) {
+    V x = mean.value(model, row, j), w = mean.weight(model, row, j);
+    I normal = is_normal<T>(x);
+    tiny |= ((I)x != 0) & ~normal;
+    split<T>(normal ? x : all<T>(1), m, e);
+    if (mean.order == 0) {  // weights times exponents in two parts, the first of them exact
+      V part = nearest_whole<T>(w * unit) / unit;
+      high += part * e;
+      sum += (w - part) * e + w * log2_of(m);
+      zero |= ~normal;
+    } else {
+      raise<T>(e, log2_of(m), order, fraction, whole);
+      sum += normal ? w * join<T>(exp2_of(fraction), whole) : V{};
     }
+  }
+  if (mean.order != 0) return raise_sum<T>(sum, exponent, tiny);
+  whole = nearest_whole<T>(high + sum);
+  fraction = (high - whole) + sum;
+  V found = zero ? V{} : join<T>(exp2_of(fraction), whole, Type<T>::bias);
+  tiny |= (found == 0) & ~zero;
+  return found;
+}
+
+// False if some number is negative or not finite, or if it or a mean is below the normal ones:
+// digits would be missing.
+template <class T> static bool take_means(const Mean<T> &mean) {
+  Factor<T> order(mean.order), exponent(mean.exponent);
+  Mask<T> tiny = Mask<T>{};
+  for (int64_t row = 0; row < mean.n_rows; row++) {
+    T *to = mean.means + row * mean.n_labels;
+    int64_t j = 0;
+    if constexpr (lanes<T> == 16) {
+      int64_t count = mean.n_labels / lanes<T> * lanes<T>;
+      if (mean.near_one && sum_from_table(mean, row, count))
+        // All sums first: then none of these waits for the last.
+        for (; j < count; j += lanes<T>) store(to + j, raise_sum<T>(load(to + j), exponent, tiny));
+    }
+    for (; j < mean.n_labels; j += lanes<T>)
+      store_some(to + j, mean_at<T>(mean, order, exponent, row, j, tiny), mean.n_labels - j);
+  }
   return !any(tiny);
 }

@@ -210,3 +210,28 @@ def test_histograms_may_be_off_by_what_rounding_leaves(dtype, fine, wrong, words
 def test_weights_show_the_digits_that_matter():
     with pytest.raises(ws.InvalidInputError, match=r"sum to 1 over the models; got 1 - 1e-12\."):
         ws.solve_barycenter([[0.5, 0.5]] * 2, np.ones((2, 2)), weights=[0.5, 0.5 - 1e-12])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("keeps_scalings", [True, False])
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [(np.nan, "must not be nan"), (np.inf, "must be finite"), (-1e-30, "must not be negative")],
+)
+def test_a_formula_refuses_what_is_no_number_wherever_it_stands(
+    entry, words, keeps_scalings, dtype, rng
+):
+    scores = rng.uniform(0.1, 1, size=(3, 4, 40)).astype(dtype)
+    kernel = ws.kernels.DiagonalKernel(rng.uniform(0.3, 1, size=40).astype(dtype))
+    rule = ws.Barycenter(UNBALANCED)
+    for label in (3, 39):  # in a whole vector, and in what is left of one
+        bad = scores.copy()
+        bad[2, 1, label] = entry
+        with pytest.raises(
+            ws.InvalidInputError, match=f"{words}; .* at model 2, sample 1, source label {label}"
+        ):
+            if keeps_scalings:
+                ws.solve_barycenter(bad, kernel, rule)
+            else:
+                ws.fuse(bad, kernel=kernel, rule=rule, kind="multilabel")
+    assert np.isfinite(ws.fuse(scores, kernel=kernel, rule=rule, kind="multilabel")).all()

@@ -42,14 +42,15 @@ def take_means(
     Parameters
     ----------
     values : array of shape (n_models, n_rows, n_labels)
-        Finite and non-negative, float32 or float64.
+        In float32 or float64.
     weights : array of shape (n_models, 1 or n_rows, 1 or n_labels)
         All above 0.
 
     Returns
     -------
     means : array of shape (n_rows, n_labels), or None
-        None if some number or mean is below the normal ones of its type.
+        None if some value is negative or not finite, or some value or mean is below the normal
+        numbers of its type.
     """
     if values.dtype not in (np.float32, np.float64) or values.ndim != 3 or weights.ndim != 3:
         raise ValueError("values and weights must have three axes, in float32 or float64")

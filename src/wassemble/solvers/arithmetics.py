@@ -64,9 +64,12 @@ class Solver(ABC):
         Why it was chosen, in a sentence.
     tile_size, product_rows : int
         Numbers in one array of a tile, and rows times models that it has in any case.
+    checks_numbers : bool
+        Whether it has tiles checked itself, where it does not find out on the way.
     """
 
     name: ClassVar[str]
+    checks_numbers: ClassVar[bool] = False
     tile_size: int = SWEPT
     product_rows: int = PRODUCT_ROWS
 
@@ -86,6 +89,7 @@ class ClosedFormSolver(Solver):
     """The fixed point by its formula: every kernel one-to-one."""
 
     name = "closed form"
+    checks_numbers = True  # a look of its own would be a third of one pass
     tile_size = ONE_PASS
 
     def solve(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:

@@ -134,7 +134,7 @@ class _Run:
         """Solve the samples from ``start`` to ``stop``."""
         # Numbers that leave the range of their type end as a status, not as a warning.
         with np.errstate(over="ignore", under="ignore"):
-            tile = self.problem.tile(start, stop)
+            tile = self.problem.tile(start, stop, checked=not self.solver.checks_numbers)
             if self.dropped is not None:
                 self.dropped[start:stop] = tile.dropped_mass
             for part in tile.split_by_vote():

@@ -52,6 +52,7 @@ def _solve_diagonal(tile: Tile, mass: MassRule, lost: np.ndarray, *, keep_scalin
     models share comes out of the sum. ``lost`` are rows with mass on labels that lead nowhere.
     """
     if not _is_plain(tile) or keep_scalings:
+        tile.check()
         return _solve_in_logs(tile, mass, lost, keep_scalings=keep_scalings)
     p = _plain_fixed_point(tile, mass)
     unreachable = lost | _gated(tile) | _vetoed(tile, p, mass)
@@ -96,7 +97,9 @@ def _plain_fixed_point(tile: Tile, mass: MassRule) -> np.ndarray:
     (group,), f = tile.groups, mass.exponent
     kernel = group.kernel
     order = 0.0 if isinstance(mass, Balanced) else f / (1 + f)
-    p = mean_of_powers(group.histograms, tile.weights, order=order, exponent=1 + f)
+    p = mean_of_powers(
+        group.histograms, tile.weights, order=order, exponent=1 + f, check=tile.check
+    )
     if kernel.diagonal is None:
         return p
     if not isinstance(mass, Balanced):

@@ -110,12 +110,18 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
 
 
 def mean_of_powers(
-    values: np.ndarray, weights: np.ndarray, *, order: float, exponent: float
+    values: np.ndarray,
+    weights: np.ndarray,
+    *,
+    order: float,
+    exponent: float,
+    check: Callable[[], None],
 ) -> np.ndarray:
     """sum(w * x^order)^exponent over the first axis; order 0 is the geometric mean.
 
-    For finite ``values`` of shape (n_models, n_rows, n_labels) and ``weights`` that all count;
-    native where NumPy has no fast code for powers of base 2, and where powers need no logarithms.
+    For ``values`` of shape (n_models, n_rows, n_labels) and ``weights`` that all count; native
+    where NumPy has no fast code for powers of base 2, and where powers need no logarithms. Native
+    code notices values that are negative or not finite; otherwise ``check`` is to refuse them.
     """
     is_slow = log_and_exp(values.dtype)[0] is np.log
     has_table = values.dtype == np.float32 and 0 < order <= 1
@@ -124,6 +130,7 @@ def mean_of_powers(
         means = native.take_means(values, weights, order=order, exponent=exponent)
         if means is not None:
             return np.asarray(means)
+    check()
     return _mean_of_powers(values, weights, order, exponent)
 
 

@@ -122,13 +122,17 @@ class _Histograms:
         other.dtype = np.dtype(str(self.dtype).removeprefix("torch."))
         return other
 
-    def read(self, models: Sequence[int], start: int, stop: int) -> Array:
-        """Checked entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
+    def read(
+        self, models: Sequence[int], start: int, stop: int, *, checked: bool = True
+    ) -> Array:
+        """Entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
         xp = namespace(self.arrays[0])
         if self._stacked is not None and len(models) == self.n_models:
             stack = self._stacked[:, start:stop]
         else:
             stack = xp.stack([self.arrays[model][start:stop] for model in models])
+        if not checked:
+            return xp.astype(stack, self.dtype, copy=False)
 
         def place(model: int, sample: int, label: int) -> str:
             return f"model {models[model]}, sample {start + sample}, source label {label}"
@@ -337,14 +341,19 @@ class FusionProblem:
             got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out)
             fail(f"`out` must be a floating NumPy array of shape {shape}; got {got}.")
 
-    def tile(self, start: int, stop: int) -> Tile:
-        """The samples from ``start`` to ``stop``, their entries checked."""
+    def tile(self, start: int, stop: int, *, checked: bool = True) -> Tile:
+        """The samples from ``start`` to ``stop``, their entries checked.
+
+        Otherwise whoever reads them sees to it that `Tile.check` refuses what is no number.
+        """
+        # Sums are taken of checked entries alone.
+        checked = checked or self.normalize or self.are_histograms or self.n_top is not None
         groups = []
         first = 0
         worst = np.zeros(stop - start)
         for members in self._members:
             models = slice(first, first + len(members))
-            histograms, dropped = self._read_entries(members, start, stop)
+            histograms, dropped = self._read_entries(members, start, stop, checked=checked)
             kernel = self.kernels[members[0]].take(slice(start, stop))
             if dropped is not None:
                 worst = np.maximum(worst, dropped.max(axis=0))
@@ -360,7 +369,14 @@ class FusionProblem:
         dropped_mass = None if self.n_top is None else worst
         samples = slice(start, stop)
         weights = take_rows(self._tile_weights, samples)
-        return Tile(groups, self.model_order, samples, dropped_mass, weights, log_v, self.exchange)
+        tile = Tile(groups, self.model_order, samples, dropped_mass, weights, log_v, self.exchange)
+        if not checked:
+            tile.check = lambda: self._check_numbers(start, stop)
+        return tile
+
+    def _check_numbers(self, start: int, stop: int) -> None:
+        for members in self._members:
+            self._histograms.read(members, start, stop)
 
     def rows(self, model: int, start: int, stop: int) -> Array:
         """Checked entries of one model on the samples from ``start`` to ``stop``."""
@@ -384,10 +400,10 @@ class FusionProblem:
                 read([model], start, min(start + n_rows, self.n_samples))
 
     def _read_entries(
-        self, members: list[int], start: int, stop: int
+        self, members: list[int], start: int, stop: int, *, checked: bool = True
     ) -> tuple[Array, np.ndarray | None]:
         """Histograms of some models as they are solved, and the share of mass dropped."""
-        stack = self._histograms.read(members, start, stop)
+        stack = self._histograms.read(members, start, stop, checked=checked)
         if self.normalize or (self.are_histograms and self._holds != "partial"):
             sums = namespace(stack).sum(stack, axis=-1)
             sums = self.kernels[members[0]].add_parts(sums)

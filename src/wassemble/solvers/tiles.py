@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class Tile:
     weights: Array  # (n_models, 1 or n_rows, 1 or n_target)
     log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
     exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
+    # Refuses entries that are negative or not finite, if nobody has looked yet.
+    check: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def n_rows(self) -> int:
