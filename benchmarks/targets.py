@@ -295,8 +295,8 @@ TARGETS = (
         _diagonal_of("native"),
         lambda r: r <= 0.5,
         lambda _: (
-            "Every score is read twice, once to be checked, and raised to a power; NumPy's mean"
-            " takes one logarithm of it, which is vectorised where there is AVX-512."
+            "Every score is checked and raised to a power; NumPy's mean takes one logarithm of it,"
+            " which is vectorised where there is AVX-512."
         ),
     ),
     Target(

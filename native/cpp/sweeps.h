@@ -8,6 +8,7 @@
 // answer does not depend on how many there are.
 #pragma once
 #include <cstdlib>
+#include <limits>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -390,12 +391,40 @@ template <class T> class Sweeper {
     V most = all<T>(Type<T>::none);
     I lost = I{};
     T sure = known.is_sure ? (T)0 : (T)kernel.sure;
-    for (int64_t i = 0; i < width; i += step) {
+    int64_t whole = kernel.n_source / step * step;
+    whole = is_whole(kv, source_exponents_ + at, whole, sure) ? whole : 0;
+    u_of_some<balanced, longer, true>(kv, at, own, 0, whole, sure, known, omega, most, lost);
+    u_of_some<balanced, longer, false>(kv, at, own, whole, width, sure, known, omega, most, lost);
+    is_bad_[s] |= any(lost) || known.is_lost;
+    return largest_of<T>(most);
+  }
+
+  // Whether some sums are above 0 and sure, and so are the numbers of which these are exponents.
+  static bool is_whole(const T *sums, const T *exponents, int64_t count, T sure) {
+    V least = all<T>((T)INFINITY), lowest_exponent = least;
+    for (int64_t i = 0; i < count; i += step) {
+      least = smallest(least, load(sums + i));
+      if (exponents) lowest_exponent = smallest(lowest_exponent, load(exponents + i));
+    }
+    return smallest_of<T>(least) >= (sure > 0 ? sure : std::numeric_limits<T>::min()) &&
+           smallest_of<T>(lowest_exponent) > Type<T>::none / 2;
+  }
+
+  // Where all is `whole`, nobody need look for zeros and for what was lost.
+  template <bool balanced, bool longer, bool whole>
+  MEMBER void u_of_some(const T *kv, int64_t at, int64_t own, int64_t start, int64_t stop, T sure,
+                        const Row<T> &known, T omega, V &most, I &lost) {
+    V lowest_exponent = V{};
+    for (int64_t i = start; i < stop; i += step) {
       V y = load(kv + i), of_mu = load(source_exponents_ + at + i), m, e, mantissa, exponent;
-      I none = is_none<T>(of_mu);
-      lost |= (y < sure) & ~none;
-      none |= y == 0;
-      split<T>(y == 0 ? all<T>(1) : y, m, e);
+      I none = I{};
+      if constexpr (!whole) {
+        none = is_none<T>(of_mu);
+        lost |= (y < sure) & ~none;
+        none |= y == 0;
+        y = y == 0 ? all<T>(1) : y;
+      }
+      split<T>(y, m, e);
       V mu = load(source_mantissas_ + at + i);
       exponent = of_mu - (e + known.shift);
       mantissa = balanced && !longer ? mu / m : mu - log2_of(m);
@@ -403,18 +432,20 @@ template <class T> class Sweeper {
         raise<T>(exponent, mantissa, exponent_, mantissa, exponent);
         if (!longer) mantissa = exp2_of(mantissa);
       }
-      exponent = none ? all<T>(Type<T>::none) : exponent;
-      mantissa = none ? all<T>(longer ? 0 : 1) : mantissa;
+      if constexpr (!whole) {
+        exponent = none ? all<T>(Type<T>::none) : exponent;
+        mantissa = none ? all<T>(longer ? 0 : 1) : mantissa;
+      }
       if (longer)
         stretch(load(u_mantissas_ + own + i), load(u_exponents_ + own + i), omega, mantissa,
                 exponent);
       store(u_mantissas_ + own + i, mantissa);
       store(u_exponents_ + own + i, exponent);
       most = largest(most, exponent);
-      lost |= is_far<T>(exponent);
+      if (whole && !longer) lowest_exponent = smallest(lowest_exponent, exponent);
+      else lost |= is_far<T>(exponent);
     }
-    is_bad_[s] |= any(lost) || known.is_lost;
-    return largest_of<T>(most);
+    if (whole && !longer) lost |= is_far<T>(most) | is_far<T>(lowest_exponent);
   }
 
   // old^(1 - omega) new^omega, mantissas as logs: a longer step. Numbers that are 0 are left so.
@@ -454,21 +485,56 @@ template <class T> class Sweeper {
 
   template <bool balanced, bool longer>
   void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
+    V *most = parts_ + 4 * tile_.n_models;
+    Found found{};
+    for (int64_t m = 0; m < tile_.n_models; m++) most[m] = all<T>(Type<T>::none);
+    int64_t whole = has_whole_images(first, s, count) ? tile_.n_target / step * step : 0;
+    new_v_of_some<balanced, longer, true>(first, s, count, is_last, 0, whole, found);
+    new_v_of_some<balanced, longer, false>(first, s, count, is_last, whole, width_, found);
+    found_[s] = (uint8_t)((any(found.some) ? has_mass : 0) | (any(found.large) ? overflown : 0));
+    is_bad_[s] |= any(found.lost);
+  }
+
+  // What the labels of a sample show.
+  struct Found {
+    I lost, some, large;
+  };
+
+  // Whether the images of all models are above 0 and sure, and every model has a vote on every
+  // label.
+  bool has_whole_images(int64_t first, int64_t s, int64_t count) const {
+    const int64_t *steps = tile_.weight_steps;
+    if (steps[2]) return false;
+    int64_t model = 0;
+    for (int64_t g = 0; g < tile_.n_groups; g++)
+      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
+        int64_t row = model * count + s;
+        T sure = rows_[row].is_sure ? (T)0 : (T)tile_.groups[g].kernel.sure;
+        if (!(tile_.weights[model * steps[0] + (first + s) * steps[1]] > 0) ||
+            !is_whole(images_ + row * width_, nullptr, tile_.n_target / step * step, sure))
+          return false;
+      }
+    return true;
+  }
+
+  // Where all is `whole`, nobody need look for zeros and for what was lost.
+  template <bool balanced, bool longer, bool whole>
+  MEMBER void new_v_of_some(int64_t first, int64_t s, int64_t count, bool is_last, int64_t start,
+                            int64_t stop, Found &found) {
     int64_t n_models = tile_.n_models;
     V *mantissas = parts_, *exponents = parts_ + n_models, *powers = parts_ + 2 * n_models;
-    V *whole = parts_ + 3 * n_models, *most = parts_ + 4 * n_models;
+    V *raised = parts_ + 3 * n_models, *most = parts_ + 4 * n_models, lowest_exponent = V{};
     bool watched = is_last && tile_.residuals;
-    I lost = I{}, seen = I{}, large = I{};
     T omega = longer ? tile_.omega[first + s] : (T)1;
-    for (int64_t m = 0; m < n_models; m++) most[m] = all<T>(Type<T>::none);
-    for (int64_t j = 0; j < width_; j += step) {
-      V near = read_images(s, count, j, first + s, mantissas, exponents, lost);
+    for (int64_t j = start; j < stop; j += step) {
+      V near = read_images<whole>(s, count, j, first + s, mantissas, exponents, found.lost);
       V mantissa, exponent, p_mantissa, p_exponent;  // of p^f 2^(order near), and of p; in logs
       if (balanced)
-        geometric<longer>(first + s, j, near, mantissas, exponents, powers, mantissa, exponent);
+        geometric<longer, whole>(first + s, j, near, mantissas, exponents, powers, mantissa,
+                                 exponent);
       else
-        power_mean<longer>(first + s, j, near, mantissas, exponents, powers, whole, mantissa,
-                           exponent, p_mantissa, p_exponent, is_last, lost);
+        power_mean<longer, whole>(first + s, j, near, mantissas, exponents, powers, raised,
+                                  mantissa, exponent, p_mantissa, p_exponent, is_last, found.lost);
       if (is_last) {
         T *to = tile_.consensus + (first + s) * tile_.n_target + j;
         if (balanced) p_mantissa = mantissa, p_exponent = exponent;
@@ -476,8 +542,8 @@ template <class T> class Sweeper {
         V p = join<T>(p_mantissa, p_exponent, Type<T>::bias);
         store_some(to, p, tile_.n_target - j);
         I some = ~is_none<T>(p_exponent);
-        seen |= some;
-        large |= p == (T)INFINITY;
+        found.some |= some;
+        found.large |= p == (T)INFINITY;
         if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, p_mantissa, p_exponent, some);
       }
       if (is_last && !tile_.keeps_v) continue;
@@ -485,27 +551,33 @@ template <class T> class Sweeper {
       I out = is_none<T>(exponent);
       for (int64_t m = 0; m < n_models; m++) {
         int64_t at = (m * count + s) * width_ + j;
-        I none = out | is_none<T>(exponents[m]);
         V new_mantissa = longer ? mantissa + powers[m] : mantissa / mantissas[m];
         V new_exponent = exponent - exponents[m];
-        if (!balanced) new_exponent += whole[m];
+        if (!balanced) new_exponent += raised[m];
         if (!balanced && !longer) new_mantissa *= powers[m];
-        new_exponent = none ? all<T>(Type<T>::none) : new_exponent;
-        new_mantissa = none ? all<T>(longer ? 0 : 1) : new_mantissa;
-        V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
-        if (watched) {
-          store(before_ + m * width_ + j, marginal<longer>(old_mantissa, old_exponent, m));
-          store(after_ + m * width_ + j, marginal<longer>(new_mantissa, new_exponent, m));
+        if constexpr (!whole) {
+          I none = out | is_none<T>(exponents[m]);
+          new_exponent = none ? all<T>(Type<T>::none) : new_exponent;
+          new_mantissa = none ? all<T>(longer ? 0 : 1) : new_mantissa;
         }
-        if (longer) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
+        if (watched || longer) {
+          V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
+          if (watched) {
+            store(before_ + m * width_ + j, marginal<longer>(old_mantissa, old_exponent, m));
+            store(after_ + m * width_ + j, marginal<longer>(new_mantissa, new_exponent, m));
+          }
+          if (longer) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
+        }
         store(v_mantissas_ + at, new_mantissa);
         store(v_exponents_ + at, new_exponent);
         most[m] = largest(most[m], new_exponent);
-        lost |= is_far<T>(new_exponent);
+        if (whole && !longer) lowest_exponent = smallest(lowest_exponent, new_exponent);
+        else found.lost |= is_far<T>(new_exponent);
       }
     }
-    found_[s] = (uint8_t)((any(seen) ? has_mass : 0) | (any(large) ? overflown : 0));
-    is_bad_[s] |= any(lost);
+    if (!whole || longer) return;
+    found.lost |= is_far<T>(lowest_exponent);
+    for (int64_t m = 0; m < n_models; m++) found.lost |= is_far<T>(most[m]);
   }
 
   // Numbers of the consensus that are below the normal ones.
@@ -527,6 +599,7 @@ template <class T> class Sweeper {
 
   // Images of all models at some labels; returns a whole exponent near that of their mean, the
   // largest one for an order of which powers might grow too large.
+  template <bool whole>
   MEMBER V read_images(int64_t s, int64_t count, int64_t j, int64_t row, V *mantissas,
                        V *exponents, I &lost) {
     V top = all<T>(Type<T>::none), sum = V{}, votes = V{};
@@ -537,12 +610,19 @@ template <class T> class Sweeper {
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
         const Row<T> &known = rows_[model * count + s];
         V y = load(images_ + (model * count + s) * width_ + j), exponent;
-        lost |= (y < (known.is_sure ? (T)0 : threshold)) & inside;
+        V w = weight(model, row, j);
         if (known.is_lost) is_bad_[s] = true;
+        if constexpr (whole) {
+          split<T>(y, mantissas[model], exponent);
+          exponents[model] = exponent + known.shift;
+          top = largest(top, exponents[model]);
+          sum += w * exponents[model];
+          continue;
+        }
+        lost |= (y < (known.is_sure ? (T)0 : threshold)) & inside;
         I none = y == 0;
         split<T>(none ? all<T>(1) : y, mantissas[model], exponent);
         exponents[model] = none ? all<T>(Type<T>::none) : exponent + known.shift;
-        V w = weight(model, row, j);
         top = largest(top, w > 0 ? exponents[model] : top);
         w = none ? V{} : w;
         sum += w * (none ? V{} : exponents[model]);
@@ -550,6 +630,7 @@ template <class T> class Sweeper {
       }
     }
     if (tile_.order >= large_order) return top;
+    if (whole) return nearest_whole<T>(sum);  // weights sum to 1
     return is_none<T>(top) ? top : nearest_whole<T>(sum / votes);
   }
 
@@ -559,7 +640,7 @@ template <class T> class Sweeper {
 
   // Line p of Algorithm 1, in logs. Products of weights with exponents come in two parts, as in
   // `raise`. Longer steps ask for the logs of 1 / image as well, in `powers`.
-  template <bool longer>
+  template <bool longer, bool all_there>
   MEMBER void geometric(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
                         V *powers, V &log, V &exponent) {
     constexpr T unit = (T)(1ull << Type<T>::fraction);
@@ -567,17 +648,23 @@ template <class T> class Sweeper {
     I vetoed = is_none<T>(near);
     for (int64_t m = 0; m < tile_.n_models; m++) {
       V w = weight(m, row, j), part = nearest_whole<T>(w * unit) / unit;
-      I none = is_none<T>(exponents[m]);
-      vetoed |= none & (w > 0);
-      V distance = none ? V{} : exponents[m] - near;
+      V distance = exponents[m] - near;
+      if constexpr (!all_there) {
+        I none = is_none<T>(exponents[m]);
+        vetoed |= none & (w > 0);
+        distance = none ? V{} : distance;
+      }
       high += part * distance;
       V log_image = log2_of(mantissas[m]);
       if (longer) powers[m] = -log_image;
       rest += (w - part) * distance + w * log_image;
     }
     V whole = nearest_whole<T>(high + rest);
-    log = vetoed ? V{} : (high - whole) + rest;
-    exponent = vetoed ? all<T>(Type<T>::none) : near + whole;
+    log = (high - whole) + rest;
+    exponent = near + whole;
+    if constexpr (all_there) return;
+    log = vetoed ? V{} : log;
+    exponent = vetoed ? all<T>(Type<T>::none) : exponent;
   }
 
   // Line p of Algorithm 2, in logs: with S the weighted sum of (image / 2^near)^order, p is
@@ -585,7 +672,7 @@ template <class T> class Sweeper {
   // small order powers are near 1, and only by how much they are above it says something: S - 1 is
   // summed up as well. `powers` and `whole` are image^order; for longer steps image^order / image,
   // mantissas in logs.
-  template <bool longer>
+  template <bool longer, bool all_there>
   MEMBER void power_mean(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
                          V *powers, V *whole, V &log, V &exponent, V &p_log, V &p_exponent,
                          bool asked, I &lost) {
@@ -593,14 +680,26 @@ template <class T> class Sweeper {
     I empty = is_none<T>(near);
     for (int64_t m = 0; m < tile_.n_models; m++) {
       V w = weight(m, row, j), fraction;
-      I none = is_none<T>(exponents[m]) | empty | (w == 0);
-      V distance = is_none<T>(exponents[m]) | empty ? V{} : exponents[m] - near;
+      V distance = exponents[m] - near;
+      I none = I{};
+      if constexpr (!all_there) {
+        none = is_none<T>(exponents[m]) | empty;
+        distance = none ? V{} : distance;
+        none |= w == 0;
+      }
       V log_image = log2_of(mantissas[m]);
       raise<T>(distance, log_image, order_, fraction, whole[m]);
-      V more = exp2_minus_one(fraction), unit = join<T>(all<T>(1), none ? V{} : whole[m]);
+      V more = exp2_minus_one(fraction);
       powers[m] = longer ? fraction - log_image : more + 1;
-      sum += w * (none ? V{} : unit * (more + 1));
-      above += w * (none ? all<T>(-1) : unit * more + (unit - 1));
+      if constexpr (all_there) {
+        V unit = join<T>(all<T>(1), whole[m]);
+        sum += w * (unit * (more + 1));
+        above += w * (unit * more + (unit - 1));
+      } else {
+        V unit = join<T>(all<T>(1), none ? V{} : whole[m]);
+        sum += w * (none ? V{} : unit * (more + 1));
+        above += w * (none ? all<T>(-1) : unit * more + (unit - 1));
+      }
     }
     constexpr T least = sizeof(T) == 4 ? (T)0x1p-60 : (T)0x1p-500;
     I wrong = ~(sum > least) | (sum == (T)INFINITY);
