@@ -122,9 +122,7 @@ class _Histograms:
         other.dtype = np.dtype(str(self.dtype).removeprefix("torch."))
         return other
 
-    def read(
-        self, models: Sequence[int], start: int, stop: int, *, checked: bool = True
-    ) -> Array:
+    def read(self, models: Sequence[int], start: int, stop: int, *, checked: bool = True) -> Array:
         """Entries of some models with the same labels, ``(n_models, n_rows, n_labels)``."""
         xp = namespace(self.arrays[0])
         if self._stacked is not None and len(models) == self.n_models:
