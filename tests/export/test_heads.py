@@ -27,6 +27,7 @@ RULES = (
     ws.ARITHMETIC,
     ws.GEOMETRIC,
     ws.PowerMean(0.3),
+    ws.PowerMean(300.0),
     ws.GatedMean(1.0, n_top=2, floor=0.5),
     ws.GatedBarycenter(0.75, n_top=2, floor=0.7),
     ws.GatedBarycenter(1.0, n_top=2, floor=0.0),
