@@ -160,6 +160,7 @@ def test_positions_are_kept_in_the_order_of_the_names():
         ([0, 1], "one for each of the 3 labels; got 2"),
         ([0, 1, 0], "must differ; got 0 for 'low' and 'middle'"),
         ([0, 1, np.nan], "must be finite; got nan for 'middle'"),
+        ([-1e308, 0, 1e308], "at most 1e150 from 0, or the squares .* got -1e[+]308 for 'low'"),
         ([0, 1, "up"], "must be numbers"),
         (3, "must be numbers"),
         ("012", "one for each of the 3 labels; got 1"),

@@ -26,6 +26,8 @@ Meanings = Mapping[str, str | Mapping[str, float]]
 
 # Above this, a float64 no longer holds every whole number.
 _LARGEST_WHOLE = 2**53
+# Positions beyond it have distances whose squares no float64 holds.
+_FARTHEST = 1e150
 
 
 class LabelSpace(tuple[str, ...]):
@@ -332,6 +334,12 @@ def _read_positions(positions: Any, names: Sequence[str]) -> tuple[float, ...]:
     for name, position in zip(names, read, strict=True):
         if not math.isfinite(position):
             fail(f"`positions` must be finite; got {position} for {name!r}.")
+        if abs(position) > _FARTHEST:
+            fail(
+                "`positions` must be at most 1e150 from 0, or the squares of their distances are no"
+                f" numbers; got {position:g} for {name!r}.",
+                hint="give them in a larger unit: only proportions of distances matter",
+            )
         if first.setdefault(position, name) != name:
             fail(f"`positions` must differ; got {position:g} for {first[position]!r} and {name!r}.")
     return read

@@ -48,6 +48,25 @@ def test_ordered_labels_are_fused_on_the_line(folder, flags, rule):
     np.testing.assert_allclose(fused.scores, rule.fuse(given).scores, atol=1e-6)
 
 
+@pytest.mark.parametrize("flags", [[], ["--target", "line.csv"], ["--target", "grades.txt"]])
+def test_models_are_ranked_on_the_line(folder, capsys, flags):
+    files = ["a.csv", "b.csv", "c.csv"]
+    assert main(["rank", *files, "--ordered", *flags, "--out", "c1.csv"]) == 0
+    assert "errors near against" in capsys.readouterr().err
+    line = read_positions("line.csv") if "line.csv" in flags else GRADES
+    target = ws.LabelSpace(line).on_line()
+    expected = ws.rank_models([read_predictions(file) for file in files], target=target)
+    np.testing.assert_array_equal(read_predictions("c1.csv").scores, expected.consensus.scores)
+    assert main(["rank", *files]) == 0
+    assert "errors near against" not in capsys.readouterr().err
+
+
+def test_a_list_of_answers_gives_no_order_to_rank_on(folder, capsys):
+    (folder / "answers.csv").write_text("sample,label\n0,good\n1,bad\n")
+    assert main(["rank", "answers.csv", "b.csv", "c.csv", "--ordered"]) == 2
+    assert "the order of all labels must be known" in capsys.readouterr().err
+
+
 def test_numbers_are_in_their_order_whichever_file_comes_first(folder):
     write_predictions("lacks.csv", Predictions("lacks", range(2), ["1", "10"], np.eye(2)))
     write_predictions("has.csv", Predictions("has", range(2), ["1", "2", "10"], np.eye(3)[:2]))

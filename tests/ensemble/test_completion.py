@@ -48,6 +48,22 @@ def test_a_list_that_names_every_label_it_has_is_divided_by_its_sum():
     np.testing.assert_allclose(found, [[2 / 3, 1 / 3], [0.5, 0.5]])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_rounding_leaves_of_a_row_is_not_spread(dtype):
+    scores = np.random.default_rng(0).random((50, 9))
+    scores[:, 7:] = nan
+    rows = make(scores, kind="multilabel").replace(scores=scores.astype(dtype)).normalized()
+    sums = np.nansum(rows.scores, axis=1, dtype=np.float64)
+    assert (sums < 1).any()
+    found = complete_scores(rows, "spread", hard_confidence=0.9)
+    np.testing.assert_array_equal(found[:, 7:], 0)
+
+
+def test_what_a_model_is_hardly_unsure_of_is_spread():
+    found = complete([[1 - 2e-12, nan, nan]], "spread")
+    np.testing.assert_allclose(found[0, 1:], 1e-12, rtol=1e-3)
+
+
 def test_an_abstention_is_all_zero():
     for rule in RULES:
         np.testing.assert_array_equal(

@@ -166,6 +166,25 @@ def test_partial_answers_are_completed_and_said():
     assert "hard labels, taken with confidence 0.9" in ws.Fusion().run([hard]).report
 
 
+@pytest.mark.parametrize(
+    ("options", "confidence"),
+    [
+        ({}, "0.9"),
+        ({"hard_confidence": 0.8}, "0.8"),
+        ({"unobserved": "renormalize"}, "1"),
+        ({"kind": "multilabel"}, "1"),
+    ],
+)
+def test_the_confidence_of_hard_labels_that_is_said_is_theirs(options, confidence):
+    hard = make("h", ["cat", "dog", "cow"], [[1.0, nan, nan]], is_hard=True)
+    fusion = ws.Fusion(ws.ARITHMETIC, **options).run([hard])
+    assert fusion.consensus.scores[0, 0] == pytest.approx(float(confidence))
+    assert f"h: hard labels, taken with confidence {confidence}\n" in fusion.report
+    account = ws.Fusion().open_account([hard])
+    account.add_inputs([hard])
+    assert account.input_lines()[-1] == "h: hard labels, without scores"
+
+
 def test_aliases_and_folded_names_are_said():
     a = make("a", ["Polar_Bear", "sedan"], [[0.5, 0.5]])
     b = make("b", ["polar bear", "car"], [[0.5, 0.5]])

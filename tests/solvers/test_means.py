@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 import wassemble as ws
-from wassemble.solvers import ARITHMETIC, GEOMETRIC, HELLINGER, PowerMean
+from wassemble.solvers import ARITHMETIC, GEOMETRIC, HELLINGER, GatedMean, PowerMean
 
 positive = arrays(np.float64, (3, 4, 5), elements=st.floats(1e-6, 1e3))
 WEIGHTS = np.array([0.2, 0.3, 0.5])
@@ -66,6 +67,26 @@ def test_a_zero_is_a_veto_unless_its_weight_is_zero():
     np.testing.assert_allclose(GEOMETRIC.fuse(histograms, weights=per_label).consensus, [0.4, 0.5])
     np.testing.assert_allclose(HELLINGER.fuse(histograms, weights=[0, 1]).consensus, [0.4, 0.5])
     assert PowerMean(0.3).fuse([[0.0], [0.0]]).consensus.tolist() == [0]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", [1.5, 10.0, 300.0, 1e6, 1e30, 1e308])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_powers_of_any_order_stay_in_range(library, dtype, order, scale):
+    array = np.array([[[0.5, 0.0, 1e-6, 1.0]], [[0.25, 0.5, 1e-6, 0.0]], [[0.1, 0.5, 1e-6, 0.9]]])
+    log_shares = np.log(WEIGHTS)[:, None, None]
+    with np.errstate(divide="ignore", over="ignore"):
+        expected = scale * np.exp(logsumexp(order * np.log(array) + log_shares, axis=0) / order)
+    if order > 1e300:
+        expected = scale * array.max(axis=0)
+    given = (scale * array).astype(dtype)
+    if library == "torch":
+        given = pytest.importorskip("torch").asarray(given)
+    for rule in (PowerMean(order), GatedMean(order, n_top=4, floor=0.5)):
+        got = np.asarray(rule.fuse(given, weights=WEIGHTS).consensus)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
 
 
 def extended_kl(p, q):

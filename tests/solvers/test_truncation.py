@@ -60,6 +60,17 @@ def test_what_is_kept_does_not_depend_on_the_other_rows():
         np.testing.assert_allclose(alone.barycenter, whole[sample], rtol=1e-9)
 
 
+@pytest.mark.parametrize("mass", MASSES)
+def test_of_equal_entries_at_the_border_all_are_kept(mass):
+    histograms = np.array([[[0.1, 0.3, 0.3, 0.3]], [[0.4, 0.2, 0.2, 0.2]]])
+    kernel = ws.kernels.IdentityKernel(4)
+    result = solve_with(histograms, kernel, mass=mass, n_top=2)
+    whole = truncated_by_hand(histograms, 2, rescale=isinstance(mass, ws.Balanced))
+    expected = solve_with(whole, kernel, mass=mass)
+    np.testing.assert_allclose(result.barycenter, expected.barycenter, rtol=1e-9)
+    np.testing.assert_allclose(result.dropped_mass, [0.1])
+
+
 def test_a_diagonal_kernel_keeps_its_closed_form():
     case = make_case(4, n_source=5, n_target=5, mass=MASSES[1])
     result = case.but(kernels=ws.kernels.IdentityKernel(5)).solve(n_top=2)

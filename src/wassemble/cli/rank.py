@@ -52,6 +52,12 @@ _common = stack(
 @gold_option
 @truth_column_option
 @target_option
+@click.option(
+    "--ordered",
+    is_flag=True,
+    help="Labels lie on a line, as --target says, else where numbers do, if all labels are, or in"
+    " the order of the first file: find out how near the truth errors lie.",
+)
 @aliases_option
 @other_option
 @fold_option
@@ -61,6 +67,7 @@ def rank(
     gold: Path | None,
     truth_column: str | None,
     target: Path | None,
+    ordered: bool,
     aliases: Path | None,
     others: tuple[str, ...],
     fold: bool,
@@ -78,15 +85,22 @@ def rank(
     wassemble rank a.csv b.csv c.npz
     wassemble rank a.csv b.csv c.npz --gold few.csv --out consensus.csv
     """
+    from wassemble.ensemble import Fusion
     from wassemble.ensemble.without_truth import rank_models
+    from wassemble.solvers import LineBarycenter
 
     models = inputs.read()
+    labels = None if target is None else read_labels(target)
+    meanings = read_meanings(aliases, others, models, fold=fold)
+    if ordered:
+        line = Fusion(LineBarycenter(1), target=labels, kind=inputs.kind, **meanings)
+        labels = line.plan(models).target.on_line()
     ranking = rank_models(
         models,
         gold=None if gold is None else inputs.read_truth(gold, truth_column, models),
-        target=None if target is None else read_labels(target),
+        target=labels,
         kind=inputs.kind,
-        **read_meanings(aliases, others, models, fold=fold),
+        **meanings,
         caution=caution,
     )
     _show(ranking, ranking.to_dict(), out, "model", as_json=as_json, quiet=quiet)

@@ -368,7 +368,7 @@ class FusionAccount:
         if 0 < missing < self.n_samples:
             notes.append(f"no answer for {missing:,} of {self.n_samples:,} samples")
         if model.is_hard:
-            notes.append(f"hard labels, taken with confidence {self.plan.hard_confidence:g}")
+            notes.append(self._tell_hard())
         if model.n_rounded:
             notes.append(
                 f"{tell_count(model.n_rounded, 'row')} of scores with two decimals sum to 1 only"
@@ -382,6 +382,13 @@ class FusionAccount:
                 + (f", {share:.1%} of {whose} mass unobserved" if share else "")
             )
         return notes
+
+    def _tell_hard(self) -> str:
+        if not self.ends:  # nothing was fused
+            return "hard labels, without scores"
+        plan = self.plan
+        is_sure = plan.kind == "multilabel" or plan.unobserved == "renormalize"
+        return f"hard labels, taken with confidence {1 if is_sure else plan.hard_confidence:g}"
 
     def _tell_lost(self, model: ModelAccount) -> str:
         """What became of labels that lead nowhere."""

@@ -43,7 +43,9 @@ def complete_scores(
     is_whole = is_near_one(scores, sums)
     _check_sums(predictions, sums, is_whole)
     if unobserved == "spread":
-        left = np.clip(1 - sums, 0, None) / np.maximum(n_missing, 1)
+        # What rounding leaves is nothing: to some rules 1e-17 is a hint, and 0 a veto.
+        rounding = np.finfo(scores.dtype).eps + scores.shape[1] * np.finfo(np.float64).eps
+        left = np.where(1 - sums > rounding, 1 - sums, 0) / np.maximum(n_missing, 1)
         # What a list leaves out is below what it names; the rest is on labels that nobody named.
         left = np.minimum(left, np.where(missing | (scores == 0), np.inf, scores).min(axis=1))
         scores = np.where(missing & answered[:, None], left[:, None], scores)

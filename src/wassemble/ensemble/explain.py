@@ -152,7 +152,7 @@ def _mean_contributions(result: FusionResult, row: int, place: int) -> tuple[Con
     carried = plan.carry_sample(result.members, row, place)
     arrived = [float(each.parts.sum()) for each in carried]
     worth = [
-        each.weight * total**plan.rule.mean_order if total > 0 else 0.0
+        each.weight * (total / max(arrived)) ** plan.rule.mean_order if total > 0 else 0.0
         for each, total in zip(carried, arrived, strict=True)
     ]
     return _list_contributions(plan, carried, worth)

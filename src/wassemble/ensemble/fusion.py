@@ -127,7 +127,8 @@ class Fusion:
         What is made of the mass that a histogram does not report: spread over the labels
         not reported, reported scores divided by their sum, or left out.
     hard_confidence : float
-        Score of a label that was named without one.
+        Score of a label that was named without one, in histograms; "renormalize" makes it 1, which
+        it is in multi-label scores.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wassemble._arrays import Array, namespace
-from wassemble._checks import fail, option
+from wassemble._checks import fail
 from wassemble.ensemble.fusion import Fusion
 from wassemble.ensemble.learning import LearnedEnsemble
 from wassemble.ensemble.learning.temperature import temper
@@ -90,12 +90,6 @@ class Design:
         )  # fmt: skip
 
     def __post_init__(self) -> None:
-        # Labels that were not reported share one score: none of them is larger than another.
-        if self.gaps and isinstance(self.rule, Barycenter) and self.rule.n_top is not None:
-            fail(
-                "a head that takes gaps uses all scores; got a barycenter of the largest ones.",
-                hint=f"leave {option('n_top')} out",
-            )
         for member in self.members:
             if member.kernel.n_samples is not None or member.kernel.tensor is not None:
                 fail(f"a head has kernels that are the same for all samples; got {member.kernel}.")
@@ -370,7 +364,8 @@ class _Told:
                 return scores
             return self._fill(scores, missing, self._smallest(scores, missing) / 2)
         sums = self._xp.sum(scores, axis=-1)
-        if missing is not None and unobserved == "spread":
+        # Of rows that were normalised nothing is left but their rounding.
+        if missing is not None and unobserved == "spread" and not self._design.normalize:
             left = self._xp.maximum(1.0 - sums, 0.0)
             n_missing = self._xp.sum(_as_float(missing), axis=-1)
             left = left / self._xp.maximum(n_missing, 1.0)

@@ -12,6 +12,8 @@ from wassemble.solvers.native_sweep import find_native
 
 # Below this order sum(w * x^order) is too close to 1 for its logarithm to be exact.
 _SMALL_ORDER = 1e-3
+# Above this order the mean is the largest number, and products with it may leave float32.
+_LARGE_ORDER = 1e30
 # How far log(sum(w * (x / guess)^order)) may be from 0 for a guess of the mean to be good.
 _LOG_NEAR = 7.0
 
@@ -95,7 +97,7 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
     Through `log_power_mean` where it matters, on the numbers themselves where that is
     exact: in NumPy, for orders that powers can resolve and weights that all count.
     """
-    xp = namespace(values)
+    xp, order = namespace(values), min(order, _LARGE_ORDER)
     if order == 1:
         return (
             weighted_sum(weights, values)
@@ -106,6 +108,10 @@ def power_mean_of(values: Array, weights: Array, *, order: float) -> Array:
     if not is_plain or 0 < order < 1e6 * float(xp.finfo(values.dtype).eps):
         mean = xp.exp(log_power_mean(log_of(values), weights, order=order))
         return xp.astype(mean, values.dtype, copy=False)
+    if order > 1:  # powers are relative to the largest number, or they would leave the range
+        top = values.max(axis=0)
+        top[top == 0] = 1
+        return top * _mean_of_powers(values / top, weights, order, 1 / order)
     return _mean_of_powers(values, weights, order, 1 / order if order else 1.0)
 
 

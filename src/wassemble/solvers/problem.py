@@ -675,15 +675,15 @@ def _sum_tolerance(eps: float, n_source: int) -> float:
 def _keep_top(stack: np.ndarray, n_top: int, *, rescale: bool) -> tuple[np.ndarray, np.ndarray]:
     """``stack`` with all but the ``n_top`` largest entries of each row set to 0.
 
-    Also returns the share of each row's mass that was dropped, ``(n_models, n_rows)``;
-    ``rescale`` gives what is left the mass of the whole.
+    Of equal ones at the border all are kept, whatever the order of labels. Also returns the share
+    of each row's mass that was dropped, ``(n_models, n_rows)``; ``rescale`` gives what is left the
+    mass of the whole.
     """
     n_labels = stack.shape[-1]
     if n_top >= n_labels:
         return stack, np.zeros(stack.shape[:-1])
-    top = np.argpartition(stack, n_labels - n_top, axis=-1)[..., n_labels - n_top :]
-    kept = np.zeros_like(stack)
-    np.put_along_axis(kept, top, np.take_along_axis(stack, top, axis=-1), axis=-1)
+    least = np.partition(stack, n_labels - n_top, axis=-1)[..., n_labels - n_top, None]
+    kept = np.where(stack >= least, stack, 0)
     before, after = stack.sum(axis=-1), kept.sum(axis=-1)
     share = np.divide(after, before, out=np.ones_like(before), where=before > 0)
     if rescale:

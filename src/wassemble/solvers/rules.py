@@ -392,8 +392,8 @@ class Barycenter(Rule):
         symmetric kernel and balanced mass. The larger epsilon, the flatter the problem: where it
         is as large as the costs, thousands of sweeps do not suffice, and rows say so.
     n_top : int, optional
-        For large label sets: use only this many largest entries of each row of each model;
-        balanced rows are brought back to mass 1.
+        For large label sets: use only this many largest entries of each row of each model, and
+        those that equal the last of them; balanced rows are brought back to mass 1.
     mixed_precision : bool
         For GPUs: products in bfloat16 as long as they bring rows nearer, then in the full
         precision until the residual, measured there, is at most the tolerance. Needs torch

@@ -141,6 +141,18 @@ def test_a_scale_may_have_positions_in_any_order(rng):
     assert not np.allclose(moved.consensus.scores, jury.consensus.scores)
 
 
+def test_two_of_three_models_cannot_tell_who_agrees_more(rng):
+    truth = rng.integers(3, size=300)
+    answers = [np.where(rng.random(300) < p, truth, rng.integers(3, size=300)) for p in (0.9, 0.6)]
+    models = [
+        ws.Predictions(f"m{n}", range(300), ["a", "b", "c"], np.eye(3)[answers[min(n, 1)]])
+        for n in range(3)
+    ]
+    models[2] = models[2].replace(scores=np.eye(3)[rng.integers(3, size=300)])
+    reason = ws.rank_models(models).reasons[0]
+    assert reason.startswith("weights by agreement against equal weights: they foretell the same")
+
+
 def test_models_on_a_line_are_ranked_on_it(rng):
     line = ws.LabelSpace(["2", "0", "1"], positions=[2, 0, 1])
     models = [

@@ -173,6 +173,9 @@ def _say(
     each: Rated, current: Rated, gain: Comparison, caution: float, *, enough: bool, blocked: bool
 ) -> str:
     """Why a rung is taken or not, in words."""
+    if np.allclose(each.foretold, current.foretold, rtol=1e-9, atol=0):
+        # With each of three models left out, the other two agree with each other equally.
+        return f"{each.rung} against {current.rung}: they foretell the same, not taken"
     errors = f"{caution:g} standard {'error' if caution == 1 else 'errors'}"
     told = (
         f"{each.rung} against {current.rung}: log likelihood of an answer of a left-out model"
