@@ -25,6 +25,8 @@ from wassemble.solvers.tiles import run_tiles
 
 # Names of the arithmetics that sweep here.
 ARITHMETICS = ("plain", "log", "native") if find_native() else ("plain", "log")
+# With and without native sweeps: what the fixture `sweeps` of solvers takes.
+SWEEPS = ("native", "NumPy")
 KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 MASSES = (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.2, epsilon=1.0))
 

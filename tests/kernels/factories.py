@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,7 @@ BUILDERS: dict[str, Build] = {
 }
 
 
+@cache  # the tests that run over all kernels share them
 def make_case(name: str, dtype: Any = np.float64, *, in_torch: bool = False) -> Case:
     """The kernel called ``name`` in `BUILDERS`, the same one at every call."""
     kernel, log_entries = BUILDERS[name](np.random.default_rng(7), dtype)

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from problems import SWEEPS
 
 from wassemble.solvers.native_sweep import find_native
 
@@ -18,7 +19,7 @@ def need_native() -> None:
         pytest.skip("wassemble-native is not installed")
 
 
-@pytest.fixture(scope="module", params=["native", "NumPy"])
+@pytest.fixture(scope="module", params=SWEEPS)
 def sweeps(request):
     """For modules that say so: every test with native sweeps and with those of NumPy alone."""
     if request.param == "native":

@@ -7,7 +7,8 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import MASSES, make_case, with_zeros
+from covering import covering
+from problems import MASSES, SWEEPS, make_case, with_zeros
 
 import wassemble as ws
 from wassemble.solvers.power_means import power_mean_of
@@ -318,10 +319,14 @@ def draw(seed, kind, mass, dtype):
     return kernels, weights, samples
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("mass", MASSES, ids=str)
-@pytest.mark.parametrize("kind", [DENSE, SPARSE, LOW_RANK, ZEROS, APART, DIAGONAL])
+@covering(
+    3,
+    kind=[DENSE, SPARSE, LOW_RANK, ZEROS, APART, DIAGONAL],
+    mass=MASSES,
+    dtype=[np.float32, np.float64],
+    seed=range(6),
+    sweeps=SWEEPS,
+)
 def test_what_is_prepared_fuses_as_the_solver_does(seed, dtype, mass, kind):
     kernels, weights, samples = draw(seed, kind, mass, dtype)
     fixed = ws.Barycenter(mass, max_sweeps=5, tolerance=None)

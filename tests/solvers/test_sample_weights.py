@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import covering
 from problems import (
     ARITHMETICS,
     MASSES,
+    SWEEPS,
     as_low_rank,
     as_sparse,
     make_case,
@@ -45,14 +47,19 @@ def make_kernels(kind, case, rng):
     }[kind]
 
 
-@pytest.mark.parametrize("silent", [False, True], ids=["all vote", "some silent"])
-@pytest.mark.parametrize("n_labels", [1, 6], ids=["per sample", "per sample and label"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("mass", MASSES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_sample_has_the_consensus_of_its_own_weights(kind, mass, dtype, n_labels, silent, rng):
+@covering(
+    3,
+    kind=KINDS,
+    mass=MASSES,
+    dtype=[np.float64, np.float32],
+    shape=["per sample", "per sample and label"],
+    votes=["all vote", "some silent"],
+    sweeps=SWEEPS,
+)
+def test_a_sample_has_the_consensus_of_its_own_weights(kind, mass, dtype, shape, votes, rng):
     case = make_case(3, n_samples=7, n_source=6, n_target=6, mass=mass, dtype=dtype)
-    weights = make_weights(rng, 3, 7, n_labels, silent=silent)
+    n_labels = 6 if "label" in shape else 1
+    weights = make_weights(rng, 3, 7, n_labels, silent=votes == "some silent")
     kernels = make_kernels(kind, case, rng)
     for options in ({"max_sweeps": 5, "tolerance": None}, {"max_sweeps": 400}):
         whole = solve_with(case.histograms, kernels, weights=weights, mass=mass, **options)

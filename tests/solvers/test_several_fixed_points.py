@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import as_low_rank, as_sparse, pose_with, solve_with
+from covering import covering
+from problems import SWEEPS, as_low_rank, as_sparse, pose_with, solve_with
 
 import wassemble as ws
 from wassemble.solvers.barycenter import solve
@@ -96,10 +97,7 @@ def seed_of(*words):
     return [sum(word.encode()) for word in map(str, words)]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mass", MASSES, ids=str)
+@covering(3, mass=MASSES, kind=KINDS, shape=SHAPES, dtype=[np.float64, np.float32], sweeps=SWEEPS)
 def test_relaxed_sweeps_are_plain_sweeps_and_a_batch_is_its_samples(mass, kind, shape, dtype):
     rng = np.random.default_rng(seed_of(mass, kind, shape))
     histograms, kernels, weights = make_problem(rng, kind, shape, mass, dtype)
