@@ -179,13 +179,18 @@ def make_case(name: str, dtype: Any = np.float64, *, in_torch: bool = False) -> 
     return Case(kernel, log_entries, dtype, in_torch)
 
 
-def every_kernel(*, where: Callable[[Case], bool] = lambda case: True) -> Any:
-    """Parametrises a test's ``case`` over all kernels, floating types and array libraries."""
+def every_kernel(*, where: Callable[[Case], bool] = lambda case: True, paired: bool = False) -> Any:
+    """Parametrises a test's ``case`` over all kernels, floating types and array libraries.
+
+    ``paired``, for laws that take long and for what is refused: each kernel in both types and in
+    both libraries, but not in all four pairs, which every class of kernels has between its kernels.
+    """
     params = [
         pytest.param(case, id=f"{name}-{np.dtype(dtype).name}{'-torch' if in_torch else ''}")
-        for name in BUILDERS
-        for dtype in (np.float32, np.float64)
+        for number, name in enumerate(BUILDERS)
+        for place, dtype in enumerate((np.float32, np.float64))
         for in_torch in (False, True)
+        if not paired or (number + place + in_torch) % 2
         if where(case := make_case(name, dtype, in_torch=in_torch))
     ]
     return pytest.mark.parametrize("case", params)

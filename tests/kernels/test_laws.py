@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,6 +25,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import wassemble as ws
 
 LEADING = (2, N_SAMPLES)
+# The products, and the axis that each sums over.
+PRODUCTS = {"apply": 1, "apply_transpose": 0, "log_apply": 1, "log_apply_transpose": 0}
 LOGS = st.floats(-2000, 2000, width=32) | st.just(-np.inf)
 SCORES = st.floats(0, 8, width=16)
 
@@ -63,7 +67,7 @@ def test_apply_transpose_equals_the_transposed_dense_product(case, rng):
         assert_allclose(values_of(case.kernel.apply_transpose(u)), expected, **case.tolerance)
 
 
-@every_kernel()
+@every_kernel(paired=True)
 @settings(max_examples=10)
 @given(data=st.data())
 def test_transpose_is_adjoint(case, data):
@@ -73,7 +77,7 @@ def test_transpose_is_adjoint(case, data):
     assert_allclose(there, back, **case.tolerance)
 
 
-@every_kernel()
+@every_kernel(paired=True)
 @settings(max_examples=10)
 @given(data=st.data())
 def test_plain_form_is_the_exponential_of_the_log_form(case, data):
@@ -87,7 +91,7 @@ def test_plain_form_is_the_exponential_of_the_log_form(case, data):
     )
 
 
-@every_kernel()
+@every_kernel(paired=True)
 @settings(max_examples=15)
 @given(data=st.data())
 def test_log_forms_are_exact_at_any_spread(case, data):
@@ -117,33 +121,27 @@ def test_log_form_of_nothing_is_nothing(case):
 
 
 @every_kernel(where=lambda case: case.kernel.n_samples is None)
-@pytest.mark.parametrize(
-    ("method", "axis"),
-    [("apply", 1), ("apply_transpose", 0), ("log_apply", 1), ("log_apply_transpose", 0)],
-)
-def test_a_batch_equals_its_rows_one_by_one(case, method, axis, rng):
-    product = getattr(case.kernel, method)
-    batch = case.vectors(rng, axis, *LEADING)
-    whole = values_of(product(batch))
-    for i in range(LEADING[0]):
-        for j in range(LEADING[1]):
-            assert_allclose(values_of(product(batch[i, j])), whole[i, j], **case.tolerance)
+def test_a_batch_equals_its_rows_one_by_one(case, rng):
+    for method, axis in PRODUCTS.items():
+        multiply = getattr(case.kernel, method)
+        batch = case.vectors(rng, axis, *LEADING)
+        whole = values_of(multiply(batch))
+        for i in range(LEADING[0]):
+            for j in range(LEADING[1]):
+                assert_allclose(values_of(multiply(batch[i, j])), whole[i, j], **case.tolerance)
 
 
 @every_kernel()
-@pytest.mark.parametrize(
-    ("method", "axis"),
-    [("apply", 1), ("apply_transpose", 0), ("log_apply", 1), ("log_apply_transpose", 0)],
-)
-def test_products_keep_library_and_type_and_leave_their_input_alone(case, method, axis, rng):
-    before = case.vectors(rng, axis, *LEADING)
-    given_array = case.array(values_of(before))
-    image = getattr(case.kernel, method)(given_array)
-    assert type(image) is type(given_array)
-    assert image.dtype == given_array.dtype
-    assert image.shape == (*LEADING, case.kernel.shape[1 - axis])
-    assert_array_equal(values_of(given_array), values_of(before))
-    assert_allclose(values_of(case.kernel.to_dense()), case.dense, **case.tolerance)
+def test_products_keep_library_and_type_and_leave_their_input_alone(case, rng):
+    for method, axis in PRODUCTS.items():
+        before = case.vectors(rng, axis, *LEADING)
+        given_array = case.array(values_of(before))
+        image = getattr(case.kernel, method)(given_array)
+        assert type(image) is type(given_array)
+        assert image.dtype == given_array.dtype
+        assert image.shape == (*LEADING, case.kernel.shape[1 - axis])
+        assert_array_equal(values_of(given_array), values_of(before))
+        assert_allclose(values_of(case.kernel.to_dense()), case.dense, **case.tolerance)
 
 
 @every_kernel(where=lambda case: not case.in_torch)
@@ -280,7 +278,7 @@ def test_arrays_give_back_the_same_kernel(case, rng):
         assert_array_equal(array, arrays[name])
 
 
-@every_kernel()
+@every_kernel(paired=True)
 def test_arrays_that_are_not_those_of_a_kernel_are_refused(case):
     arrays = case.kernel.to_arrays()
     wrong = {
@@ -311,7 +309,7 @@ def test_one_to_one_kernels_tell_which_source_label_each_target_label_has(case):
     assert_allclose(found.sum(), dense.sum(), rtol=1e-6)
 
 
-@every_kernel(where=lambda case: not case.kernel.is_one_to_one)
+@every_kernel(where=lambda case: not case.kernel.is_one_to_one, paired=True)
 def test_other_kernels_have_no_such_labels(case):
     with pytest.raises(ws.InvalidInputError, match="labels must be matched one to one; got"):
         case.kernel.matched_sources()
@@ -320,7 +318,7 @@ def test_other_kernels_have_no_such_labels(case):
 # -- made from a kernel --------------------------------------------------------------
 
 
-@every_kernel(where=whole)
+@every_kernel(where=whole, paired=True)
 @settings(max_examples=15)
 @given(data=st.data())
 def test_select_takes_rows_and_columns(case, data):
@@ -360,7 +358,7 @@ def test_select_keeps_storage_and_symmetry_where_both_sides_are_alike(case):
     assert case.kernel.select([0]).is_one_to_one >= case.kernel.is_one_to_one
 
 
-@every_kernel(where=whole)
+@every_kernel(where=whole, paired=True)
 def test_select_refuses_what_is_no_label(case):
     n_source, n_target = case.kernel.shape
     for wrong, words in (
@@ -378,24 +376,23 @@ def test_select_refuses_what_is_no_label(case):
 
 
 @every_kernel()
-@pytest.mark.parametrize("exponent", [0.5, 1, 2])
-def test_power_raises_each_entry(case, exponent):
-    kernel = case.kernel.power(exponent)
+def test_power_raises_each_entry(case):
     tolerance = {"rtol": 1e-4, "atol": 1e-6} if case.dtype == np.float32 else {"rtol": 1e-11}
-    assert_allclose(values_of(kernel.to_dense()), np.exp(exponent * case.log_entries), **tolerance)
-    assert kernel.is_symmetric == case.kernel.is_symmetric
-    assert kernel.is_sparse == case.kernel.is_sparse
-    assert kernel.dtype == case.kernel.dtype
-    if case.kernel.n_samples is None:
-        expected = exponent * case.log_entries
-        assert_allclose(values_of(kernel.to_log_dense()), expected, rtol=1e-5, atol=1e-5)
+    for exponent in (0.5, 1, 2):
+        kernel, expected = case.kernel.power(exponent), exponent * case.log_entries
+        assert_allclose(values_of(kernel.to_dense()), np.exp(expected), **tolerance)
+        assert kernel.is_symmetric == case.kernel.is_symmetric
+        assert kernel.is_sparse == case.kernel.is_sparse
+        assert kernel.dtype == case.kernel.dtype
+        if case.kernel.n_samples is None:
+            assert_allclose(values_of(kernel.to_log_dense()), expected, rtol=1e-5, atol=1e-5)
 
 
-@every_kernel()
-@pytest.mark.parametrize("exponent", [0, -1, np.inf, "2"])
-def test_powers_are_above_0(case, exponent):
-    with pytest.raises(ws.InvalidInputError, match=r"`exponent` must be .*above 0; got"):
-        case.kernel.power(exponent)
+@every_kernel(paired=True)
+def test_powers_are_above_0(case):
+    for exponent in (0, -1, np.inf, "2"):
+        with pytest.raises(ws.InvalidInputError, match=r"`exponent` must be .*above 0; got"):
+            case.kernel.power(exponent)
 
 
 def test_a_power_keeps_entries_that_vanish_as_logs():
@@ -424,21 +421,20 @@ def test_embed_puts_the_kernel_between_more_labels(case):
         assert wide.is_symmetric == case.kernel.is_symmetric
 
 
-@every_kernel(where=lambda case: not case.in_torch)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("in_torch", [False, True])
-def test_converting_keeps_the_operator(case, dtype, in_torch, rng):
-    like = torch.zeros(()) if in_torch else None
-    name = np.dtype(dtype).name
-    kernel = case.kernel.convert(like, getattr(torch, name) if in_torch else dtype)
-    assert type(kernel) is type(case.kernel)
-    assert kernel.shape == case.kernel.shape
-    assert kernel.is_symmetric == case.kernel.is_symmetric
-    assert_allclose(values_of(kernel.to_dense()), case.dense, rtol=1e-5, atol=1e-7)
-    log_v = rng.uniform(-500, 500, (N_SAMPLES, case.kernel.shape[1])).astype(dtype)
-    log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)
-    assert str(log_kv.dtype).removeprefix("torch.") == name
-    assert_allclose(values_of(log_kv), log_image(case.log_entries, log_v), atol=2e-3)
+@every_kernel()
+def test_converting_keeps_the_operator(case, rng):
+    for dtype, in_torch in product((np.float32, np.float64), (False, True)):
+        like = torch.zeros(()) if in_torch else None
+        name = np.dtype(dtype).name
+        kernel = case.kernel.convert(like, getattr(torch, name) if in_torch else dtype)
+        assert type(kernel) is type(case.kernel)
+        assert kernel.shape == case.kernel.shape
+        assert kernel.is_symmetric == case.kernel.is_symmetric
+        assert_allclose(values_of(kernel.to_dense()), case.dense, rtol=1e-5, atol=1e-7)
+        log_v = rng.uniform(-500, 500, (N_SAMPLES, case.kernel.shape[1])).astype(dtype)
+        log_kv = kernel.log_apply(torch.tensor(log_v) if in_torch else log_v)
+        assert str(log_kv.dtype).removeprefix("torch.") == name
+        assert_allclose(values_of(log_kv), log_image(case.log_entries, log_v), atol=2e-3)
 
 
 @every_kernel(where=lambda case: not case.in_torch)
@@ -467,9 +463,13 @@ def test_take_keeps_the_kernel_of_the_rows(case):
 
 
 @every_kernel()
-@pytest.mark.parametrize("offset", [0.0, 600.0, -600.0])
-def test_scaled_multiplies_rows_and_columns(case, offset, rng):
+def test_scaled_multiplies_rows_and_columns(case, rng):
     # u overflows and v underflows, or the other way round, but their products do not.
+    for offset in (0.0, 600.0, -600.0):
+        check_scaled(case, offset, rng)
+
+
+def check_scaled(case, offset, rng):
     kernel, log_entries = case.kernel, case.log_entries
     if kernel.n_samples is not None:
         kernel, log_entries = kernel.take(slice(1, 2)), log_entries[1]
@@ -501,45 +501,39 @@ def test_inner_is_the_sum_of_entries_times_costs(case, rng):
 
 # -- wrong input ---------------------------------------------------------------------
 
-PRODUCTS = ("apply", "apply_transpose", "log_apply", "log_apply_transpose")
+
+@every_kernel(paired=True)
+def test_products_refuse_what_is_not_an_array_of_numbers(case):
+    for method in PRODUCTS:
+        multiply = getattr(case.kernel, method)
+        for wrong in ("scores", None, object(), [1j] * 6, [["a", "b"]]):
+            with pytest.raises(
+                ws.InvalidInputError, match=r"`(log_)?v` must hold real numbers; got an"
+            ):
+                multiply(wrong)
+        with pytest.raises(ws.InvalidInputError, match=r"rectangular .* rows of different lengths"):
+            multiply([[1.0, 2.0], [1.0]])
+
+
+@every_kernel(paired=True)
+def test_products_refuse_arrays_of_another_size(case):
+    for method, axis in PRODUCTS.items():
+        n_in = case.kernel.shape[axis]
+        for wrong in (np.ones(n_in + 1), np.ones((2, n_in + 1)), 1.0):
+            words = rf"last axis has length {n_in}; got shape \("
+            with pytest.raises(ws.InvalidInputError, match=words):
+                getattr(case.kernel, method)(case.array(wrong))
 
 
 @every_kernel()
-@pytest.mark.parametrize("method", PRODUCTS)
-def test_products_refuse_what_is_not_an_array_of_numbers(case, method):
-    product = getattr(case.kernel, method)
-    for wrong in ("scores", None, object(), [1j] * 6, [["a", "b"]]):
-        with pytest.raises(
-            ws.InvalidInputError, match=r"`(log_)?v` must hold real numbers; got an"
-        ):
-            product(wrong)
-    with pytest.raises(ws.InvalidInputError, match=r"rectangular .* rows of different lengths"):
-        product([[1.0, 2.0], [1.0]])
+def test_products_take_lists_and_integers(case):
+    for method, axis in PRODUCTS.items():
+        multiply, ones = getattr(case.kernel, method), [1] * case.kernel.shape[axis]
+        expected = values_of(multiply(case.array(ones)))
+        assert_allclose(values_of(multiply(ones)), expected, **case.tolerance)
 
 
-@every_kernel()
-@pytest.mark.parametrize("method", PRODUCTS)
-def test_products_refuse_arrays_of_another_size(case, method):
-    product = getattr(case.kernel, method)
-    n_in = case.kernel.shape[0 if "transpose" in method else 1]
-    for wrong in (np.ones(n_in + 1), np.ones((2, n_in + 1)), 1.0):
-        words = rf"last axis has length {n_in}; got shape \("
-        with pytest.raises(ws.InvalidInputError, match=words):
-            product(case.array(wrong))
-
-
-@every_kernel()
-@pytest.mark.parametrize("method", PRODUCTS)
-def test_products_take_lists_and_integers(case, method):
-    product = getattr(case.kernel, method)
-    n_in = case.kernel.shape[0 if "transpose" in method else 1]
-    ones = [1] * n_in
-    assert_allclose(
-        values_of(product(ones)), values_of(product(case.array(ones))), **case.tolerance
-    )
-
-
-@every_kernel()
+@every_kernel(paired=True)
 def test_scaled_refuses_scalings_of_another_shape(case):
     n_source, n_target = case.kernel.shape
     u, v = case.array(np.zeros(n_source)), case.array(np.zeros(n_target))
@@ -551,7 +545,7 @@ def test_scaled_refuses_scalings_of_another_shape(case):
         case.kernel.scaled("u", v)
 
 
-@every_kernel()
+@every_kernel(paired=True)
 def test_inner_refuses_costs_of_another_shape(case):
     n_source, n_target = case.kernel.shape
     with pytest.raises(ws.InvalidInputError, match=r"`cost` must have the shape of the kernel, \("):

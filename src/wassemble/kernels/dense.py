@@ -218,12 +218,13 @@ class DenseKernel(Kernel):
         return DenseKernel._trusted(matrix, logs, symmetric=symmetric)
 
     def convert(self, like: Array | None, dtype: Any) -> DenseKernel:
-        if like is None and self._log_matrix is not None and self.dtype == np.float32 != dtype:
-            # Entries that had vanished are numbers again in the wider type.
-            logs = detached(self._log_matrix).astype(dtype)
-            return DenseKernel._trusted(np.exp(logs), logs, symmetric=self.is_symmetric)
         matrix = convert_like(self._matrix, like)
-        fits = self._log_matrix is not None or self.entries.fit(namespace(matrix).finfo(dtype))
+        xp = namespace(matrix)
+        if self._log_matrix is not None and xp.finfo(dtype).eps < xp.finfo(matrix.dtype).eps:
+            # Entries that had vanished are numbers again in the wider type.
+            logs = convert_like(self._log_matrix, like, dtype)
+            return DenseKernel._trusted(xp.exp(logs), logs, symmetric=self.is_symmetric)
+        fits = self._log_matrix is not None or self.entries.fit(xp.finfo(dtype))
         matrix = convert_like(matrix, like, dtype) if fits else matrix
         if matrix is self._matrix:
             return self
