@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
@@ -27,6 +28,8 @@ from wassemble.solvers.tiles import run_tiles
 ARITHMETICS = ("plain", "log", "native") if find_native() else ("plain", "log")
 # With and without native sweeps: what the fixture `sweeps` of solvers takes.
 SWEEPS = ("native", "NumPy")
+# For tests in which nothing is swept natively in any case: once is enough.
+swept_once = pytest.mark.parametrize("sweeps", SWEEPS[1:], indirect=True)
 KNOBS = tuple(knob.name for knob in fields(ws.Barycenter))
 MASSES = (ws.Balanced(), ws.Unbalanced(2.0, epsilon=0.3), ws.Unbalanced(0.2, epsilon=1.0))
 

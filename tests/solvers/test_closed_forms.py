@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 from hypothesis import given, strategies as st
-from problems import make_case, solve_in
+from problems import make_case, solve_in, swept_once
 
 import wassemble as ws
 
@@ -34,6 +34,7 @@ def test_identity_matrix_gives_the_geometric_mean_at_every_sweep(sweeps, dtype):
     np.testing.assert_allclose(result.barycenter, expected, rtol=1e-5)
 
 
+@swept_once
 @given(
     st.integers(0, 1000),
     st.floats(0.05, 20),
@@ -119,6 +120,7 @@ def test_matched_labels_have_the_consensus_of_a_sparse_permutation(mass, has_den
     np.testing.assert_allclose(found.coupling(0, 1), expected.coupling(0, 1), rtol=1e-9)
 
 
+@swept_once
 def test_a_gradient_goes_through_one_to_one_kernels():
     kernels = [ws.kernels.SparseKernel(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))] * 2
     scores = torch.tensor([[[0.3, 0.7]], [[0.6, 0.4]]], dtype=torch.float64, requires_grad=True)
@@ -218,6 +220,7 @@ def test_gaussians_of_different_width_have_the_known_width(debias):
     assert left == pytest.approx(right, rel=1e-4)
 
 
+@swept_once
 def test_a_huge_epsilon_debiased_gives_the_arithmetic_mean():
     case = make_case(7, n_samples=2, n_source=4, n_target=4)
     points = np.arange(4.0)[:, None] / 4
@@ -230,6 +233,7 @@ def test_a_huge_epsilon_debiased_gives_the_arithmetic_mean():
     np.testing.assert_allclose(plain.barycenter, 1 / 4, atol=0.05)  # the paper's "gibberish"
 
 
+@swept_once
 def test_debiasing_does_not_call_creeping_convergence():
     case = make_case(7, n_source=6, n_target=6)
     kernel = ws.kernels.from_embeddings(

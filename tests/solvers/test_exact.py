@@ -4,7 +4,7 @@ import numpy as np
 import ot
 import pytest
 from hypothesis import given, strategies as st
-from problems import make_case
+from problems import make_case, swept_once
 from scipy.optimize import linprog
 
 import wassemble as ws
@@ -201,6 +201,7 @@ def test_unbalanced_equals_pot_sweep_by_sweep(mass_penalty, sweeps):
     np.testing.assert_allclose(result.barycenter[0], expected, rtol=1e-12)
 
 
+@swept_once
 @pytest.mark.filterwarnings("ignore:Sinkhorn did not converge")
 def test_debiased_equals_pot():
     rng = np.random.default_rng(3)

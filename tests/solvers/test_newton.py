@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import covering
 from hypothesis import given, strategies as st
 from problems import (
     ARITHMETICS,
+    SWEEPS,
     as_low_rank,
     as_sparse,
     cases,
@@ -70,8 +72,7 @@ def test_newton_ends_where_sweeps_end(case):
     assert_same(result, by_sweeps(case))
 
 
-@pytest.mark.parametrize("name", ARITHMETICS)
-@pytest.mark.parametrize("mass", MASSES, ids=str)
+@covering(2, name=ARITHMETICS, mass=MASSES, sweeps=SWEEPS)
 def test_every_arithmetic_hands_over_and_a_batch_is_its_rows(name, mass):
     case = make_case(3, mass=mass, kernel_spread=15.0, n_samples=6)
     whole = solve_in(name, case, tolerance=1e-9)
@@ -111,9 +112,13 @@ def test_zeros_stay_zeros_and_nothing_is_called_converged_that_is_not(case, seed
     assert_same(result, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["dense", "sparse", "low rank", "diagonal too"])
-@pytest.mark.parametrize("mass", SWEPT, ids=str)
+@covering(
+    3,
+    mass=SWEPT,
+    kind=["dense", "sparse", "low rank", "diagonal too"],
+    dtype=[np.float32, np.float64],
+    sweeps=SWEEPS,
+)
 def test_every_kernel_type_and_missing_models(mass, kind, dtype):
     rng = np.random.default_rng(0)
     line = np.exp(-((np.arange(7)[:, None] - np.arange(7)) ** 2) * 3.0).astype(dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import covering
+from problems import SWEEPS
 from solvers.reference import Reference, log_of
 
 import wassemble as ws
@@ -16,28 +18,33 @@ pytestmark = pytest.mark.usefixtures("sweeps")
 SUBNORMAL = {np.float32: 1e-42, np.float64: 1e-315}
 
 
-def expected_of(scores, kernel, mass, n_sweeps):
+def expected_of(scores, kernel, mass, *n_sweeps):
+    """The barycenter after so many sweeps, after each number of them."""
     weights = np.full((len(scores), scores.shape[1], kernel.shape[1]), 1 / len(scores))
     reference = Reference(
         [log_of(s) for s in scores], [log_of(kernel)] * len(scores), weights, mass.order
     )
-    return reference.run(n_sweeps)
+    return [reference.run(more) for more in np.diff(n_sweeps, prepend=0)]
 
 
-@pytest.mark.parametrize("penalty", [0.02, 0.2, 2.0, 20.0])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("whole", [False, True], ids=["some subnormal", "all subnormal"])
-def test_subnormal_scores_keep_what_they_have_to_say(penalty, dtype, whole, rng):
+@covering(
+    3,
+    penalty=[0.02, 0.2, 2.0, 20.0],
+    dtype=[np.float32, np.float64],
+    subnormal=["some", "all"],
+    sweeps=SWEEPS,
+)
+def test_subnormal_scores_keep_what_they_have_to_say(penalty, dtype, subnormal, rng):
     mass = ws.Unbalanced(penalty, epsilon=1.0)
     scores = rng.uniform(0.1, 1, size=(2, 8, 6))
-    small = rng.random(scores.shape) < (2 if whole else 0.5)
+    small = rng.random(scores.shape) < (2 if subnormal == "all" else 0.5)
     scores = np.where(small, scores * SUBNORMAL[dtype], scores).astype(dtype)
     kernel = rng.uniform(0.5, 3, size=(6, 5)).astype(dtype)
     fixed = ws.solve_barycenter(scores, kernel, ws.Barycenter(mass, max_sweeps=5, tolerance=None))
     converged = ws.solve_barycenter(scores, kernel, ws.Barycenter(mass, max_sweeps=10_000))
     assert (converged.status == ws.Status.CONVERGED).all()
-    for result, n_sweeps in ((fixed, 5), (converged, 1000)):
-        expected = expected_of(scores, kernel, mass, n_sweeps)
+    both = expected_of(scores, kernel, mass, 5, 1000)
+    for result, expected in zip((fixed, converged), both, strict=True):
         np.testing.assert_allclose(result.barycenter, expected.astype(float), rtol=2e-3)
 
 
@@ -46,7 +53,7 @@ def test_subnormal_kernel_entries_are_entries(dtype):
     kernel = np.array([[1.0, SUBNORMAL[dtype]], [SUBNORMAL[dtype], 1.0]], dtype=dtype)
     scores = np.array([[[1.0, 0.0]], [[0.0, 1.0]]], dtype=dtype)
     result = ws.solve_barycenter(scores, kernel, ws.Barycenter(max_sweeps=3, tolerance=None))
-    expected = expected_of(scores, kernel, ws.Balanced(), 3)
+    (expected,) = expected_of(scores, kernel, ws.Balanced(), 3)
     np.testing.assert_allclose(result.barycenter, expected.astype(float), rtol=1e-4)
     assert result.barycenter.any()
 

@@ -17,8 +17,9 @@ pytestmark = pytest.mark.usefixtures("sweeps")
 
 @pytest.mark.parametrize("mass", MASSES)
 @pytest.mark.parametrize("options", [{"max_sweeps": 5, "tolerance": None}, {}])
-def test_results_do_not_depend_on_the_number_of_threads(mass, options):
-    case = make_case(1, n_samples=60_000, mass=mass, dtype=np.float32)
+def test_results_do_not_depend_on_the_number_of_threads(mass, options, monkeypatch):
+    monkeypatch.setattr("wassemble.solvers.problem.rows_per_tile", lambda *_, **__: 1000)
+    case = make_case(1, n_samples=6000, mass=mass, dtype=np.float32)
     one, two = (case.solve(n_threads=n, **options) for n in (1, 2))
     np.testing.assert_array_equal(one.barycenter, two.barycenter)
     np.testing.assert_array_equal(one.n_sweeps, two.n_sweeps)
@@ -27,7 +28,7 @@ def test_results_do_not_depend_on_the_number_of_threads(mass, options):
 
 @pytest.mark.parametrize("mass", MASSES)
 def test_results_do_not_depend_on_the_size_of_tiles(mass, monkeypatch):
-    case = make_case(2, n_samples=3000, mass=mass)
+    case = make_case(2, n_samples=700, mass=mass)
     whole = case.solve(tolerance=1e-10)
     monkeypatch.setattr("wassemble.solvers.problem.rows_per_tile", lambda *_, **__: 7)
     small = case.solve(tolerance=1e-10)
@@ -147,14 +148,14 @@ def test_progress_is_told_from_the_calling_thread_until_all_is_done():
         assert threading.current_thread() is threading.main_thread()
         calls.append((n_done, n_samples))
 
-    case = make_case(3, n_samples=150_000, dtype=np.float32)
+    case = make_case(3, n_samples=60_000, dtype=np.float32)  # several tiles of the usual size
     for n_threads in (1, 2):
         calls.clear()
         case.solve(n_threads=n_threads, progress=progress)
         done = [n_done for n_done, _ in calls]
         assert len(done) > 1
         assert done == sorted(done)
-        assert calls[-1] == (150_000, 150_000)
+        assert calls[-1] == (60_000, 60_000)
     calls.clear()
     make_case(3).solve(progress=progress)
     assert calls == [(4, 4)]
