@@ -14,7 +14,7 @@ help:
 	@echo "make test   the tests that need Python alone (under five minutes on two cores)"
 	@echo "make test-all  the rest too: slow ones, and those that need a browser, PostgreSQL, Node or"
 	@echo "            a cluster; installs what it can of these"
-	@echo "make coverage  how much of kernels and solvers their own tests reach; at least 95 %"
+	@echo "make coverage  how much of kernels and solvers their fast tests reach; at least 95 %"
 	@echo "make test-long  more kills of clusters and ranks at random moments, and 200,000 random rows"
 	@echo "            against a slow reference; native sweeps under sanitizers and valgrind; a hundred"
 	@echo "            random cases of every law (about 40 minutes)"
@@ -51,10 +51,10 @@ test-all: test browser postgres node
 	$(BIN)/python -m pytest --numprocesses 2 --durations 30 \
 		-m "slow or browser or postgres or node or cluster"
 
-# Apart from the tests: watching every line slows them all down.
+# Apart from the tests: watching every line slows them all down. The fast ones reach nearly all lines.
 coverage: .venv/develop.stamp .venv/native.stamp
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --cov --cov-report=term:skip-covered \
-		tests/kernels tests/solvers
+		-m fast tests/kernels tests/solvers
 
 test-long: .venv/develop.stamp .venv/native.stamp
 	WASSEMBLE_LONG=1 $(BIN)/python -m pytest tests/scale/test_kills.py \

@@ -33,7 +33,7 @@ PLACES = {
 # The mathematics and its laws, `pytest -m fast`, but for some that take their time.
 FAST = ("kernels", "metrics", "solvers")
 NOT_FAST = ("closed_forms", "devices", "exact", "exact_unbalanced", "fuzz", "gradients", "newton")
-NOT_FAST += ("ordered", "rules", "sample_weights", "several_fixed_points", "tiles")
+NOT_FAST += ("tiles",)
 
 _ALWAYS = {
     "deadline": None,
