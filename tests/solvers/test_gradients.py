@@ -9,7 +9,6 @@ from torch.autograd import forward_ad, gradgradcheck
 import wassemble as ws
 from wassemble import _arrays
 from wassemble.solvers import gradients
-from wassemble.solvers.adjoint import Adjoint
 
 FIXED = {"max_sweeps": 4, "tolerance": None}
 RESTING = {"max_sweeps": 5000, "tolerance": 1e-12}
@@ -33,9 +32,9 @@ def served(monkeypatch):
     counts = {np.float32: 0, np.float64: 0}
     pull = gradients._Adjoints._pull
 
-    def counting(self, adjoint: Adjoint, rows, dtype):
-        counts[dtype] += int(adjoint.trusted.sum())
-        return pull(self, adjoint, rows, dtype)
+    def counting(self, rows, record):
+        counts[record.p.dtype.type] += record.p.shape[1]
+        return pull(self, rows, record)
 
     monkeypatch.setattr(gradients._Adjoints, "_pull", counting)
     return counts
@@ -223,21 +222,80 @@ def test_threads_change_no_bit(options, monkeypatch):
         assert (one == other).all()
 
 
-def test_what_is_kept_for_the_gradient_does_not_grow_with_the_sweeps():
+def bytes_kept(call):
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        call()
+    return sum(each.nbytes for each in kept)
+
+
+def test_what_is_kept_for_the_gradient_has_a_bound(monkeypatch):
     (histograms,) = leaves(np.stack(make_case(15).histograms))
     kernel = torch.tensor(make_case(15).kernels[0])
-    kept = []
 
     def size_of(n_sweeps):
-        kept.clear()
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
-            solve_with(histograms, kernel, max_sweeps=n_sweeps, tolerance=None)
-        return sum(each.numel() for each in kept)
+        return bytes_kept(
+            lambda: solve_with(histograms, kernel, max_sweeps=n_sweeps, tolerance=None)
+        )
 
-    assert size_of(50) == size_of(2) > 0
+    inputs = size_of(10) - 10 * (size_of(11) - size_of(10))
+    bound = size_of(10) - inputs
+    assert bound > 0
+    monkeypatch.setattr(gradients, "_KEPT", bound)
+    assert max(size_of(n_sweeps) for n_sweeps in range(1, 12)) <= inputs + bound
+    assert size_of(50) == size_of(5000) <= inputs
+
+
+@pytest.mark.parametrize("mass", MASSES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sweeps_that_are_kept_and_those_done_again_give_the_same(mass, dtype, monkeypatch):
+    case = make_case(17, n_source=(3, 4, 5), n_samples=9, mass=mass, dtype=dtype)
+    case.histograms[1][:, 0] = 0
+    case.histograms[1] /= case.histograms[1].sum(axis=-1, keepdims=True)
+    kept = gradients_of(case, FIXED)
+    monkeypatch.setattr(gradients, "_KEPT", 0)
+    assert_same(kept, gradients_of(case, FIXED), 1e-6 if dtype == np.float32 else 1e-14)
+
+
+def test_a_second_backward_finds_what_was_kept():
+    case = make_case(18, mass=MASSES[1])
+    (histograms,) = leaves(np.stack(case.histograms))
+    total = solve_with(histograms, case.kernels[0], mass=case.mass, **FIXED).barycenter.sum()
+    (first,) = torch.autograd.grad(total, histograms, retain_graph=True)
+    (second,) = torch.autograd.grad(total, histograms)
+    assert (first == second).all()
+    with pytest.raises(RuntimeError, match="second time"):  # torch let go of it
+        torch.autograd.grad(total, histograms)
+
+
+def test_rows_of_several_types_are_kept(by_torch, served):
+    case = make_case(19, n_samples=6, n_source=5, dtype=np.float32)
+    case.histograms[0][2] = [1, 1e-37, 1e-36, 1e-37, 1e-37]  # its u are too small for float32
+    case = case.but(kernels=[1e3 * case.kernels[0]] * 3)
+    found = gradients_of(case, FIXED)
+    assert served == {np.float32: 5, np.float64: 1}
+    assert_same(found[3:], by_torch(gradients_of, case, FIXED)[3:], 1e-4)
+
+
+@pytest.mark.parametrize("mass_penalty", [10.0, 300.0, 1e4])
+def test_small_orders_are_exact_in_float32(mass_penalty, by_torch, served):
+    mass = ws.Unbalanced(mass_penalty, epsilon=0.1)
+    case = make_case(20, n_source=6, mass=mass)
+    narrow = case.but(
+        histograms=[np.float32(each) for each in case.histograms],
+        kernels=[np.float32(case.kernels[0])] * 3,
+    )
+    found = gradients_of(narrow, FIXED)
+    assert served[np.float32] == 4
+    assert_same(
+        [each.double() for each in found[:4]], by_torch(gradients_of, case, FIXED)[:4], 2e-5
+    )
 
 
 def test_nothing_is_kept_where_no_gradient_is_asked_for():
     (histograms,) = leaves(np.stack(make_case(16).histograms))
+    kernel = make_case(16).kernels[0]
+
     with torch.no_grad():
-        assert not solve_with(histograms, make_case(16).kernels[0]).barycenter.requires_grad
+        assert not solve_with(histograms, kernel).barycenter.requires_grad
+        assert bytes_kept(lambda: solve_with(histograms, kernel, **FIXED)) == 0

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("only_numpy")  # native ones: test_native.p
             make_case(mass=ws.Unbalanced(50.0, epsilon=1.0), dtype=np.float32),
             {},
             "plain",
-            "float64",
+            "float32",
         ),
         (
             make_case().but(kernels=ws.kernels.IdentityKernel(5)),

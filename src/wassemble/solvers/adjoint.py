@@ -1,8 +1,7 @@
 """The way back through the sweeps: from gradients of the consensus to those of its inputs.
 
-NumPy, on the numbers themselves. Nothing is kept from the way there: the sweeps of a tile are
-done again, recorded, and gone through from the last to the first. Whoever wants a gradient in
-torch asks `wassemble.solvers.gradients`.
+NumPy, on the numbers themselves: plain sweeps that keep all they compute are gone through from
+the last to the first. Whoever wants a gradient in torch asks `wassemble.solvers.gradients`.
 
 With G_x the gradient of the logarithm of x, each line of a sweep turns around:
 
@@ -10,18 +9,22 @@ With G_x the gradient of the logarithm of x, each line of a sweep turns around:
     G_a = w_l (v_l a_l / p) G_p - f G_v     line p (v_l a_l / p is 1 if balanced); a_l = K_l^T u_l
     G_u = u_l K_l (G_a / a_l)               line u
     G_v = v_l K_l^T (-f G_u / K_l v_l)      of the sweep before
+
+What is pulled from line to line is G_v / -f, and what is summed for the histograms is G_u: that
+spares two passes over the numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wassemble.solvers.components import Components
 from wassemble.solvers.mass import MassRule
-from wassemble.solvers.plain_sweep import PlainLimits, power
-from wassemble.solvers.power_means import log_and_exp, weighted_sum
+from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep
 from wassemble.solvers.tiles import Tile
 from wassemble.solvers.weights import take_rows
 
@@ -40,7 +43,7 @@ class Gradients:
         """Nobody asked for any."""
         return Gradients([None] * n_groups, [None] * n_groups, None, None)
 
-    def of_rows(self, rows: np.ndarray, dtype: Any) -> Gradients:
+    def of_rows(self, rows: slice | np.ndarray, dtype: Any) -> Gradients:
         """Room for some rows, in ``dtype``; what they share starts at 0."""
 
         def room(grad: np.ndarray | None) -> np.ndarray | None:
@@ -53,7 +56,7 @@ class Gradients:
             None if self.log_v is None else room(self.log_v[:, rows]),
         )
 
-    def put_rows(self, rows: np.ndarray, found: Gradients) -> None:
+    def put_rows(self, rows: slice | np.ndarray, found: Gradients) -> None:
         """Write down what belongs to ``rows`` alone."""
         pairs = [*zip(self.histograms, found.histograms, strict=True), (self.log_v, found.log_v)]
         if self.weights is not None and self.weights.shape[1] > 1:
@@ -73,101 +76,125 @@ class Gradients:
 
 
 @dataclass
-class _Sweep:
-    """What one sweep computed."""
+class Record:
+    """What the sweeps of a tile computed, one after the other along the first axis.
 
-    v: np.ndarray | None  # before it; None: 1 everywhere
-    kv: list[np.ndarray]  # one per group, (models, rows, source)
-    u: list[np.ndarray]  # one per group, (models, rows, source)
-    images: np.ndarray  # (n_models, n_rows, n_target)
-    p: np.ndarray  # (n_rows, n_target)
-    next_v: np.ndarray  # (n_models, n_rows, n_target)
+    If they start at v = 1, that v and its K v, the sums of the kernel's rows, are not filled in.
+    """
+
+    v: np.ndarray  # (n_sweeps + 1, n_models, n_rows, n_target): before the first, after each
+    images: np.ndarray  # (n_sweeps, n_models, n_rows, n_target)
+    p: np.ndarray  # (n_sweeps, n_rows, n_target)
+    kv: list[np.ndarray]  # one per group, (n_sweeps, models, n_rows, source)
+    u: list[np.ndarray]  # one per group, (n_sweeps, models, n_rows, source)
+
+    @staticmethod
+    def of(tile: Tile, n_sweeps: int) -> Record:
+        """Room for the sweeps of ``tile``, in the type of its histograms."""
+        n_target, dtype = tile.groups[0].kernel.shape[1], tile.groups[0].histograms.dtype
+        size = (tile.n_models, tile.n_rows, n_target)
+        sources = [(n_sweeps, *group.histograms.shape) for group in tile.groups]
+        return Record(
+            np.empty((n_sweeps + 1, *size), dtype),
+            np.empty((n_sweeps, *size), dtype),
+            np.empty((n_sweeps, *size[1:]), dtype),
+            [np.empty(each, dtype) for each in sources],
+            [np.empty(each, dtype) for each in sources],
+        )
+
+    @staticmethod
+    def of_arrays(arrays: Sequence[np.ndarray]) -> Record:
+        """The record that is in `arrays`."""
+        n_groups = (len(arrays) - 3) // 2
+        v, images, p, *sources = arrays
+        return Record(v, images, p, sources[:n_groups], sources[n_groups:])
+
+    def arrays(self) -> list[np.ndarray]:
+        """All that is kept."""
+        return [self.v, self.images, self.p, *self.kv, *self.u]
+
+    def take(self, rows: np.ndarray) -> Record:
+        """What was kept of some rows, by mask."""
+        return Record.of_arrays([np.compress(rows, each, axis=-2) for each in self.arrays()])
+
+
+class RecordedSweep(PlainSweep):
+    """Plain sweeps, as many as were announced, all of whose numbers are kept.
+
+    They may go further than `PlainSweep` lets them, because all numbers are looked at.
+    """
+
+    def __init__(
+        self, tile: Tile, mass: MassRule, components: Components | None, n_sweeps: int
+    ) -> None:
+        self.record = Record.of(tile, n_sweeps)
+        self._n_done = 0
+        super().__init__(tile, mass, components)
+        self._least = PlainLimits.of(self._v.dtype).smallest_normal
+        if not self._starts_at_one:
+            self.record.v[0] = self._v
+
+    def _sweep(self, *, watch: bool) -> np.ndarray | None:
+        record, place = self.record, self._n_done
+        self._v, self._images = record.v[place], record.images[place]
+        self._kv = [kv[place] for kv in record.kv]
+        self._u = [u[place] for u in record.u]
+        self._bind()
+        found = super()._sweep(watch=watch)
+        record.p[place] = self._p()
+        self._n_done += 1
+        return found
+
+    def _update_v(self) -> None:
+        self._v = self.record.v[self._n_done + 1]
+        super()._update_v()
+
+    def _guard(self) -> None:
+        """Distrust the rows with a number that is not normal; sums are looked at on the way.
+
+        An infinite sum shows as a quotient of 0, or of two infinities.
+        """
+        self._watch_sums(self._v, self._least)
+        if not np.maximum.reduce(self._v, axis=None) < np.inf:
+            self._untrusted |= ~(self._v < np.inf).all(axis=(0, 2))
+        for group, u in zip(self._groups, self._u, strict=True):
+            if not np.minimum.reduce(u, axis=None) >= self._least:
+                fine = (u >= self._least) | (group.histograms == 0)
+                self._untrusted |= ~fine.all(axis=(0, 2))
 
 
 class Adjoint:
-    """The sweeps of a tile in NumPy, recorded, and the way back through them."""
+    """The way back through the recorded sweeps of a tile."""
 
-    def __init__(self, tile: Tile, mass: MassRule, n_sweeps: int) -> None:
+    def __init__(self, tile: Tile, mass: MassRule, record: Record) -> None:
         self._groups = tile.groups
         self._order, self._exponent = mass.order, mass.exponent
         self._dtype = tile.groups[0].histograms.dtype
         self._weights = tile.weights.astype(self._dtype)
-        self._size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])
-        self._sweeps: list[_Sweep] = []
-        #: Rows, by mask, of which nothing was lost to underflow or overflow.
-        self.trusted = np.ones(tile.n_rows, dtype=bool)
-        self._limits = PlainLimits.of(self._dtype)
-        self._floors = [self._limits.floor(group.kernel) for group in tile.groups]
-        v = None if tile.log_v is None else np.exp(tile.log_v).astype(self._dtype)
-        while len(self._sweeps) < n_sweeps and 2 * self.trusted.sum() > tile.n_rows:
-            self._sweeps.append(self._do(v))
-            self._watch(self._sweeps[-1])
-            v = self._sweeps[-1].next_v
-        if len(self._sweeps) < n_sweeps:  # too few are left
-            self.trusted[:] = False
-
-    def _do(self, v: np.ndarray | None) -> _Sweep:
-        images = np.empty(self._size, self._dtype)
-        kvs, us = [], []
-        for group in self._groups:
-            u = np.empty(group.histograms.shape, self._dtype)
-            kv = np.empty_like(u) if v is not None else group.kernel.row_sums
-            if v is not None:
-                group.kernel.bind(v[group.models], kv)()
-            np.divide(group.histograms, kv, out=u)
-            if self._exponent != 1:
-                power(u, self._exponent, out=u)
-            group.kernel.T.bind(u, images[group.models])()
-            kvs.append(kv)
-            us.append(u)
-        p, next_v = self._mean(images)
-        return _Sweep(v, kvs, us, images, p, next_v)
-
-    def _mean(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lines p and v."""
-        if self._order == 0:
-            log, exp = log_and_exp(self._dtype)
-            logs = log(images)
-            p = exp(weighted_sum(self._weights, logs))
-            return p, np.divide(p, images, out=logs)
-        v = power(images, self._order)
-        mean = weighted_sum(self._weights, v)  # p^order
-        v /= images
-        v *= power(mean, self._exponent / self._order)
-        return power(mean, 1 / self._order), v
-
-    def _watch(self, sweep: _Sweep) -> None:
-        """Distrust the rows with a number that is not normal, or with a sum that lost something.
-
-        An infinite sum shows as a quotient of 0.
-        """
-        least = self._limits.smallest_normal
-        self._distrust(sweep.next_v, least)
-        if not sweep.next_v.max() < np.inf:
-            self.trusted &= (sweep.next_v < np.inf).all(axis=(0, 2))
-        self._distrust(sweep.p[None], least)
-        for group, kv, u, floor in zip(self._groups, sweep.kv, sweep.u, self._floors, strict=True):
-            self._distrust(kv if kv.ndim == 3 else kv[None, None], floor)
-            self._distrust(sweep.images[group.models], floor)
-            if not u.min() >= least:
-                self.trusted &= ((u >= least) | (group.histograms == 0)).all(axis=(0, 2))
-
-    def _distrust(self, values: np.ndarray, least: float) -> None:
-        if not values.min() >= least:
-            self.trusted &= (values >= least).all(axis=(0, 2))
+        self._starts_at_one = tile.log_v is None
+        self._record = record
+        self._size = record.v.shape[1:]
+        # What passes from line to line on the way back; products are bound to it once.
+        self._grads = np.empty(self._size, self._dtype)  # of K^T u
+        self._pulled = np.empty(self._size, self._dtype)  # of log v, over -exponent
+        self._g_u = [np.empty(group.histograms.shape, self._dtype) for group in self._groups]
+        pairs = list(zip(self._groups, self._g_u, strict=True))
+        self._to_source = [g.kernel.bind(self._grads[g.models], g_u) for g, g_u in pairs]
+        self._to_target = [g.kernel.T.bind(g_u, self._pulled[g.models]) for g, g_u in pairs]
 
     def unroll(
         self, grad_p: np.ndarray | None, grad_log_v: np.ndarray | None, into: Gradients
     ) -> None:
         """Add the gradients of a fixed number of sweeps to ``into``."""
-        g_v = None if grad_log_v is None else grad_log_v.astype(self._dtype)
-        room = np.empty(self._size, self._dtype) if g_v is None else g_v
-        for sweep in reversed(self._sweeps):
-            ends_here = sweep is self._sweeps[0] and into.log_v is None
-            self._back(sweep, grad_p, g_v, into, None if ends_here else room)
-            grad_p, g_v = None, room
+        pulled = None
+        if grad_log_v is not None:
+            pulled = np.divide(grad_log_v, -self._exponent, dtype=self._dtype)
+        for place in reversed(range(len(self._record.p))):
+            goes_on = place > 0 or into.log_v is not None
+            self._back(place, grad_p, pulled, into, goes_on=goes_on)
+            grad_p, pulled = None, self._pulled
         if into.log_v is not None:
-            into.log_v += room
+            into.log_v -= self._exponent * self._pulled
         self._end(into)
 
     def settle(
@@ -178,96 +205,91 @@ class Adjoint:
         Sweeps that stay where they are go back the same way again and again: what comes back
         is summed until it adds nothing, and goes to the inputs once.
         """
-        (sweep,) = self._sweeps
         nothing = Gradients.nothing(len(self._groups))
-        g_v, total = np.empty(self._size, self._dtype), np.zeros(self._size, self._dtype)
-        self._back(sweep, grad_p, None, nothing, g_v)
+        pulled, total = self._pulled, np.zeros(self._size, self._dtype)
+        self._back(0, grad_p, None, nothing)
         for _ in range(max_sweeps):
-            total += g_v
-            if (_sizes(g_v) <= tolerance * _sizes(total)).all():
+            total += pulled
+            if (_sizes(pulled) <= tolerance * _sizes(total)).all():
                 break
-            self._back(sweep, None, g_v, nothing, g_v)
-        self._back(sweep, grad_p, total, into, None)
+            self._back(0, None, pulled, nothing)
+        self._back(0, grad_p, total, into, goes_on=False)
         self._end(into)
 
     def _back(
         self,
-        sweep: _Sweep,
+        place: int,
         grad_p: np.ndarray | None,
-        g_v: np.ndarray | None,
+        pulled: np.ndarray | None,
         into: Gradients,
-        before: np.ndarray | None,
+        *,
+        goes_on: bool = True,
     ) -> None:
-        """Through one sweep: what reaches the inputs is added, what reaches v goes to ``before``.
+        """Through one sweep: what reaches the inputs is added, what reaches v is pulled.
 
-        That may be the room of ``g_v``, which is not kept. Gradients of histograms are those of
-        their logarithms until the `_end`.
+        ``pulled`` is not kept. Gradients of histograms are those of their logarithms over the
+        exponent until the `_end`.
         """
-        grads = self._back_to_images(sweep, grad_p, g_v, into)
-        for place, group in enumerate(self._groups):
-            self._back_through_group(sweep, place, grads[group.models], into, before)
-        if before is not None and sweep.v is not None:
-            before *= sweep.v
+        self._back_to_images(place, grad_p, pulled, into)
+        v = None if place == 0 and self._starts_at_one else self._record.v[place]
+        for index in range(len(self._groups)):
+            self._back_through_group(place, index, v, into, goes_on=goes_on)
+        if goes_on and v is not None:
+            self._pulled *= v
 
     def _back_to_images(
-        self, sweep: _Sweep, grad_p: np.ndarray | None, g_v: np.ndarray | None, into: Gradients
-    ) -> np.ndarray:
+        self, place: int, grad_p: np.ndarray | None, pulled: np.ndarray | None, into: Gradients
+    ) -> None:
         """Lines v and p: the gradient of K^T u."""
-        g_p = np.zeros(sweep.p.shape, self._dtype) if grad_p is None else grad_p * sweep.p
-        if g_v is not None:
+        p, images = self._record.p[place], self._record.images[place]
+        g_p = np.zeros(p.shape, self._dtype) if grad_p is None else grad_p * p
+        if pulled is not None:  # -exponent G_v, once it is scaled
             if self._exponent != 1:
-                g_v *= self._exponent
-            g_p += g_v.sum(axis=0)
-        grads = self._back_through_mean(sweep, g_p, into)
-        if g_v is not None:
-            grads -= g_v
-        grads /= sweep.images
-        return grads
-
-    def _back_through_mean(self, sweep: _Sweep, g_p: np.ndarray, into: Gradients) -> np.ndarray:
-        """Line p: the gradients of the logarithms of K^T u."""
+                pulled *= self._exponent**2
+            g_p -= np.add.reduce(pulled, axis=0)
+        grads = self._grads
         if self._order == 0:
             if into.weights is not None:
-                _add_over(into.weights, np.log(sweep.images) * g_p)
-            return np.multiply(self._weights, g_p, out=np.empty(self._size, self._dtype))
-        shares = sweep.images * sweep.next_v
-        shares *= g_p / sweep.p
-        if into.weights is not None:
-            _add_over(into.weights, shares / self._order)
-        shares *= self._weights
-        return shares
+                _add_over(into.weights, np.log(images) * g_p)
+            np.multiply(self._weights, g_p, out=grads)
+        else:
+            np.multiply(images, self._record.v[place + 1], out=grads)
+            grads *= np.divide(g_p, p, out=g_p)
+            if into.weights is not None:
+                _add_over(into.weights, grads / self._order)
+            grads *= self._weights
+        if pulled is not None:
+            grads += pulled
+        grads /= images
 
     def _back_through_group(
-        self,
-        sweep: _Sweep,
-        place: int,
-        grads: np.ndarray,
-        into: Gradients,
-        before: np.ndarray | None,
+        self, place: int, index: int, v: np.ndarray | None, into: Gradients, *, goes_on: bool
     ) -> None:
-        """Line u of models that share a kernel, to their part of ``before``; gradients of K."""
-        group, u = self._groups[place], sweep.u[place]
-        g_u = np.empty_like(u)
-        group.kernel.bind(grads, g_u)()
+        """Line u of models that share a kernel, to what is pulled; gradients of K."""
+        group, g_u, u = self._groups[index], self._g_u[index], self._record.u[index][place]
+        self._to_source[index]()
         g_u *= u
-        g_u *= -self._exponent
-        histograms, kernel = into.histograms[place], into.kernels[place]
+        histograms, kernel = into.histograms[index], into.kernels[index]
         if histograms is not None:
-            histograms -= g_u
-        if before is None and kernel is None:
+            histograms += g_u
+        if not goes_on and kernel is None:
             return
-        g_u /= sweep.kv[place]  # the gradient of K v
-        if before is not None:
-            group.kernel.T.bind(g_u, before[group.models])()
+        g_u /= group.kernel.row_sums if v is None else self._record.kv[index][place]
+        if goes_on:
+            self._to_target[index]()
         if kernel is not None:
-            kernel += _outer(u, grads)
-            v = sweep.v
-            kernel += g_u.sum(axis=(0, 1))[:, None] if v is None else _outer(g_u, v[group.models])
+            kernel += _outer(u, self._grads[group.models])
+            # The gradient of K v is that of its logarithm, -exponent G_u, over K v.
+            to_v = g_u.sum(axis=(0, 1))[:, None] if v is None else _outer(g_u, v[group.models])
+            to_v *= self._exponent
+            kernel -= to_v
 
     def _end(self, into: Gradients) -> None:
         """Gradients of histograms from those of their logarithms; 0 where they or weights are 0."""
         for group, grad in zip(self._groups, into.histograms, strict=True):
             if grad is not None:
+                if self._exponent != 1:
+                    np.multiply(grad, self._exponent, out=grad)
                 np.divide(grad, group.histograms, out=grad, where=group.histograms > 0)
         if into.weights is not None:
             into.weights[self._weights == 0] = 0

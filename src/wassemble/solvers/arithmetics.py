@@ -243,7 +243,11 @@ class NarrowSolver(LogSolver, ABC):
             if not len(left):
                 return
         rest = tile if len(left) == tile.n_rows else tile.take(left)
-        self.sweep(rest, self.start, finish, keep_scalings=keep_scalings)
+        self.solve_rest(rest, finish, keep_scalings=keep_scalings)
+
+    def solve_rest(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
+        """Solve rows that no type holds."""
+        self.sweep(tile, self.start, finish, keep_scalings=keep_scalings)
 
     def _try(self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool) -> np.ndarray:
         """Sweep the rows that may be swept in ``dtype``; the places of those that are left."""

@@ -10,7 +10,7 @@ from wassemble._arrays import Array, detached, namespace, new_zeros
 from wassemble._checks import check_count
 from wassemble.solvers.arithmetics import Solver, select_solver
 from wassemble.solvers.exchange import agree_on_any
-from wassemble.solvers.gradients import as_tensors, requires_gradient
+from wassemble.solvers.gradients import as_tensors, recording_solver, requires_gradient
 from wassemble.solvers.loop import Ending, Status
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.result import BarycenterResult
@@ -86,7 +86,13 @@ def solve(
         check_count(n_threads, "n_threads")
     if problem.like is not None and (arrays := problem.in_numpy()) is not problem:
         keep = keep_scalings or (problem.tolerance is not None and requires_gradient(problem))
-        found = solve(arrays, n_threads=n_threads, progress=progress, keep_scalings=keep)
+        found = solve(
+            arrays,
+            n_threads=n_threads,
+            progress=progress,
+            keep_scalings=keep,
+            solver=recording_solver(problem, arrays),
+        )
         return as_tensors(problem, found, keep_scalings=keep_scalings, n_threads=n_threads)
     room = np.empty_like(out) if out is not None and problem.may_share_memory(out) else out
     solver = select_solver(problem) if solver is None else solver

@@ -1,13 +1,14 @@
 """Barycenters of tensors that NumPy can read: solved as arrays, with gradients for torch.
 
 What is solved is the same problem in NumPy. The gradient is computed when it is asked for, by
-the `adjoint` of the sweeps, tile by tile. Rows that plain arithmetic cannot hold, rows that did
-not converge and gradients of gradients are torch's own, through sweeps on logarithms.
+the `adjoint` of the sweeps, tile by tile. Of a small batch the sweeps that found the consensus are
+kept for it; those of a larger one are done again. Rows that plain arithmetic cannot hold, rows that
+did not converge and gradients of gradients are torch's own, through sweeps on logarithms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
@@ -17,16 +18,29 @@ import numpy as np
 
 from wassemble._arrays import Array, convert_like, detached
 from wassemble.kernels import Kernel
-from wassemble.solvers.adjoint import Adjoint, Gradients
-from wassemble.solvers.arithmetics import LogSolver, PlainSolver, select_plain
+from wassemble.solvers.adjoint import Adjoint, Gradients, Record, RecordedSweep
+from wassemble.solvers.arithmetics import (
+    Finish,
+    LogSolver,
+    NarrowSolver,
+    PlainSolver,
+    Solver,
+    select_plain,
+    select_solver,
+)
+from wassemble.solvers.components import Components
 from wassemble.solvers.loop import Ending, Status
 from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.result import BarycenterResult
 from wassemble.solvers.tiles import Group, Tile, rows_per_tile, run_tiles
 
-# Numbers in one array of a tile, and in those of all its sweeps together, which are kept.
+# Numbers in one array of a tile, and in that of all its sweeps where they are done again.
 _TILE = 2**17
 _RECORD = 2**22
+# Bytes that may be kept of the sweeps on the way there, as long as torch keeps what a backward
+# needs: four arrays of the size of the predictions for each sweep, fewer than torch keeps of plain
+# lines. Where that would be more, nothing is kept, and the sweeps are done again tile by tile.
+_KEPT = 2**28
 
 
 def requires_gradient(problem: BarycenterProblem) -> bool:
@@ -34,6 +48,64 @@ def requires_gradient(problem: BarycenterProblem) -> bool:
     import torch
 
     return torch.is_grad_enabled() and any(each.requires_grad for each in problem.tensors())
+
+
+class RecordingSolver(PlainSolver):
+    """Plain sweeps that are kept for the way back; other rows are left to the usual solver."""
+
+    def __init__(self, problem: BarycenterProblem, usual: Solver, types: Sequence[Any]) -> None:
+        reason = f"sweeps are kept for the gradient; rows that leave their range are {usual.name}"
+        super().__init__(problem, reason, types)
+        self.tile_size = _TILE
+        self._usual = usual
+        self._sweeps: list[tuple[Tile, RecordedSweep]] = []
+
+    def start_in(
+        self, dtype: Any, *, keep_scalings: bool
+    ) -> Callable[[Tile, Components | None], RecordedSweep]:
+        mass, n_sweeps = self._problem.mass, self._problem.rule.max_sweeps
+
+        def start(tile: Tile, components: Components | None) -> RecordedSweep:
+            sweep = RecordedSweep(self.convert(tile, dtype), mass, components, n_sweeps)
+            self._sweeps.append((tile, sweep))
+            return sweep
+
+        return start
+
+    def solve_rest(self, tile: Tile, finish: Finish, *, keep_scalings: bool) -> None:
+        self._usual.solve(tile, finish, keep_scalings=keep_scalings)
+
+    def hand_over(self, tile: Tile) -> list[tuple[np.ndarray, Record]]:
+        """Rows of ``tile`` and what was kept of them, in an order that threads do not change."""
+        samples, found = np.arange(self._problem.n_samples), []
+        own = [each for each in self._sweeps if each[0].models == tile.models]
+        self._sweeps = [each for each in self._sweeps if each[0].models != tile.models]
+        for part, sweep in own:
+            trusted = ~sweep.untrusted()
+            if trusted.any():
+                record = sweep.record if trusted.all() else sweep.record.take(trusted)
+                places = samples[part.samples][trusted]
+                found.append((np.searchsorted(samples[tile.samples], places), record))
+        return sorted(found, key=lambda each: (each[0][0], each[1].p.itemsize))
+
+
+def recording_solver(problem: BarycenterProblem, arrays: BarycenterProblem) -> Solver:
+    """The solver of ``arrays``, the problem in NumPy: one that keeps its sweeps, if it may.
+
+    Towards a tolerance one sweep from the fixed point tells all, and that one is done again.
+    """
+    usual = select_solver(arrays)
+    is_fixed = problem.tolerance is None and isinstance(usual, NarrowSolver)
+    if not is_fixed or not requires_gradient(problem):
+        return usual
+    plain = usual if isinstance(usual, PlainSolver) else select_plain(arrays)
+    if not isinstance(plain, PlainSolver):
+        return usual
+    n_labels = max(max(kernel.shape) for kernel in arrays.voting_kernels)
+    numbers = 4 * arrays.n_models * arrays.n_samples * n_labels * arrays.rule.max_sweeps
+    if numbers * np.dtype(plain.types[0]).itemsize > _KEPT:
+        return usual
+    return RecordingSolver(arrays, usual, plain.types)
 
 
 def as_tensors(
@@ -51,7 +123,7 @@ def as_tensors(
     p = convert_like(result.barycenters, problem.like)
     log_v = convert_like(result.log_v, problem.like) if keep_scalings else None
     if requires_gradient(problem):
-        for tile in problem.tile(0, problem.n_samples).split_by_vote():
+        for tile in problem.tile(0, problem.n_samples, known=True).split_by_vote():
             way_back = _WayBack(problem, tile, result, n_threads)
             p, log_v = _graft(way_back, tile, p, log_v)
     return replace(result, problem=problem, barycenters=p, log_v=log_v)
@@ -62,11 +134,12 @@ def _graft(
 ) -> tuple[Array, Array | None]:
     """``p`` and ``log_v``, with the samples of ``tile`` as functions of its tensors."""
     rows = np.arange(len(p))[tile.samples]
+    kept = way_back.hand_over()
     if log_v is None:
-        (found,) = _function().apply(way_back, [p[rows]], *_inputs(tile))
+        (found,) = _function().apply(way_back, [p[rows]], kept, *_inputs(tile))
         return _put(p, (rows,), found), None
     places = np.ix_(np.array(tile.models), rows)
-    own, own_v = _function().apply(way_back, [p[rows], log_v[places]], *_inputs(tile))
+    own, own_v = _function().apply(way_back, [p[rows], log_v[places]], kept, *_inputs(tile))
     return _put(p, (rows,), own), _put(log_v, places, own_v)
 
 
@@ -99,18 +172,22 @@ def _function() -> Any:
 
     class Consensus(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, way_back: _WayBack, outputs: list[Array], *inputs: Array) -> Any:
-            ctx.way_back = way_back
+        def forward(
+            ctx: Any, way_back: _WayBack, outputs: list[Array], kept: list[Array], *inputs: Array
+        ) -> Any:
+            ctx.way_back, ctx.n_inputs = way_back, len(inputs)
             ctx.set_materialize_grads(False)
-            ctx.save_for_backward(*inputs)
+            ctx.save_for_backward(*inputs, *kept)
             return tuple(outputs)
 
         @staticmethod
         def backward(ctx: Any, *grads: Array | None) -> Any:
-            asked = _Asked(ctx.saved_tensors, ctx.needs_input_grad[2:], *grads)
+            saved = ctx.saved_tensors
+            inputs, kept = saved[: ctx.n_inputs], saved[ctx.n_inputs :]
+            asked = _Asked(inputs, ctx.needs_input_grad[3:], *grads)
             graph = torch.is_grad_enabled()  # somebody wants gradients of gradients
-            found = ctx.way_back.in_logs(asked) if graph else ctx.way_back.in_numpy(asked)
-            return None, None, *found
+            found = ctx.way_back.in_logs(asked) if graph else ctx.way_back.in_numpy(asked, kept)
+            return None, None, None, *found
 
     return Consensus
 
@@ -140,11 +217,25 @@ class _WayBack:
         self._places = [group.models for group in tile.groups]
         self._outline = replace(tile, groups=[], weights=None, log_v=None)  # torch keeps tensors
         self._rows = np.arange(tile.n_rows)
+        self._solver = result.solver if isinstance(result.solver, RecordingSolver) else None
+        self._recorded: list[np.ndarray] = []  # rows of each record; torch keeps the records
         self._at_rest = self._rows[:0]
         if problem.tolerance is not None and problem.has_one_fixed_point:
             assert result.log_v is not None  # they were asked for
             self._at_rest = np.flatnonzero(result.statuses[tile.samples] == Status.CONVERGED)
             self._log_v = result.log_v[tile.models][:, tile.samples]
+
+    def hand_over(self) -> list[Array]:
+        """What was kept, as tensors that torch lets go of as of its own."""
+        if self._solver is None:
+            return []
+        found = self._solver.hand_over(self._outline)
+        self._recorded = [rows for rows, _ in found]
+        return [
+            convert_like(each, self._problem.like)
+            for _, record in found
+            for each in record.arrays()
+        ]
 
     def _tile(self, inputs: Sequence[Array], kernels: list[Kernel]) -> Tile:
         """The tile of other tensors, or of arrays."""
@@ -153,9 +244,9 @@ class _WayBack:
         log_v = start[0] if start else None
         return replace(self._outline, groups=groups, weights=weights, log_v=log_v)
 
-    def in_numpy(self, asked: _Asked) -> list[Array | None]:
+    def in_numpy(self, asked: _Asked, kept: Sequence[Array]) -> list[Array | None]:
         """Gradients by the adjoint of the sweeps, of rows that it does not serve on logarithms."""
-        solver, rows = select_plain(self._arrays), self._rows
+        solver, rows = self._solver or select_plain(self._arrays), self._rows
         if self._problem.tolerance is not None:
             # Balanced scalings come to rest anywhere along a line: their start decides.
             rows = self._at_rest if asked.grad_log_v is None else rows[:0]
@@ -166,7 +257,17 @@ class _WayBack:
         if self._problem.tolerance is not None:
             tile = replace(tile, log_v=self._log_v)
         adjoints = _Adjoints(self._problem, solver, tile, rows, asked)
-        found = adjoints.run(self._n_threads)
+        if self._solver is None:
+            adjoints.sweep_and_go_back(self._n_threads)
+        else:
+            arrays = list(map(detached, kept))
+            size = len(arrays) // max(1, len(self._recorded))
+            records = [
+                Record.of_arrays(arrays[place * size : (place + 1) * size])
+                for place in range(len(self._recorded))
+            ]
+            adjoints.go_back(self._recorded, records, self._n_threads)
+        found = adjoints.found()
         left = np.flatnonzero(~adjoints.done)
         if not len(left):
             return found
@@ -253,11 +354,24 @@ class _Adjoints:
         log_v = start[0] if start and self._problem.tolerance is None else None
         return Gradients(room[:n_groups], room[n_groups : 2 * n_groups], weights, log_v)
 
-    def run(self, n_threads: int | None) -> list[Array | None]:
-        """Go back; gradients as tensors, in the order of `_inputs`."""
+    def go_back(
+        self, rows: Sequence[np.ndarray], records: Sequence[Record], n_threads: int | None
+    ) -> None:
+        """Go back through sweeps that were kept, of the rows of each record."""
+
+        def go(start: int, stop: int) -> None:
+            self._add(start, stop, [self._pull(_span(rows[start]), records[start])])
+
+        run_tiles(go, len(records), 1, n_threads)
+
+    def sweep_and_go_back(self, n_threads: int | None) -> None:
+        """Do the sweeps again, by the tile, and go back."""
         n_labels = max(max(group.kernel.shape) for group in self._tile.groups)
         n_rows = rows_per_tile(self._tile.n_models, n_labels, min(_TILE, _RECORD // self._n_sweeps))
         run_tiles(self._go, len(self._rows), n_rows, n_threads)
+
+    def found(self) -> list[Array | None]:
+        """Gradients as tensors, in the order of `_inputs`."""
         total = self._total
         kernels = [
             grad * group.kernel.to_dense() if grad is not None and group.kernel.keeps_logs else grad
@@ -270,39 +384,38 @@ class _Adjoints:
         left, shared = self._rows[start:stop], []
         with np.errstate(all="ignore"):  # rows that leave the safe range are handed over
             for dtype in self._solver.types:
-                rows, adjoint = self._record(left, dtype)
-                if adjoint is None:
+                unsafe = self._solver.unsafe(self._tile.take(_span(left)), dtype)
+                rows = left if unsafe is None else left[~unsafe]
+                if not len(rows):
                     continue
-                shared.append(self._pull(adjoint, _span(rows), dtype))
-                self.done[rows] = True
+                tile = self._solver.convert(self._tile.take(_span(rows)), dtype)
+                sweep = RecordedSweep(tile, self._problem.mass, None, self._n_sweeps)
+                sweep.step(self._n_sweeps, watch=False)
+                trusted = ~sweep.untrusted()
+                if trusted.any():
+                    record = sweep.record if trusted.all() else sweep.record.take(trusted)
+                    shared.append(self._pull(_span(rows[trusted]), record))
                 left = left[~self.done[left]]
                 if not len(left):
                     break
         self._add(start, stop, shared)
 
-    def _record(self, rows: np.ndarray, dtype: Any) -> tuple[np.ndarray, Adjoint | None]:
-        """Those of ``rows`` that ``dtype`` can hold, and their sweeps."""
-        unsafe = self._solver.unsafe(self._tile.take(_span(rows)), dtype)
-        rows = rows if unsafe is None else rows[~unsafe]
-        while len(rows):
-            tile = self._solver.convert(self._tile.take(_span(rows)), dtype)
-            adjoint = Adjoint(tile, self._problem.mass, self._n_sweeps)
-            if adjoint.trusted.all():
-                return rows, adjoint
-            rows = rows[adjoint.trusted]
-        return rows, None
-
-    def _pull(self, adjoint: Adjoint, rows: Any, dtype: Any) -> Gradients:
+    def _pull(self, rows: slice | np.ndarray, record: Record) -> Gradients:
         """Write down what ``rows`` have of their own, return what they share."""
+        dtype = record.p.dtype
+        tile = self._solver.convert(self._tile.take(rows), dtype)
+        adjoint = Adjoint(tile, self._problem.mass, record)
         found = self._total.of_rows(rows, dtype)
         grad_p = None if self._grad_p is None else self._grad_p[rows]
         grad_log_v = None if self._grad_log_v is None else self._grad_log_v[:, rows]
         tolerance, max_sweeps = self._problem.tolerance, self._problem.rule.max_sweeps
-        if tolerance is None:
-            adjoint.unroll(grad_p, grad_log_v, found)
-        elif grad_p is not None:
-            adjoint.settle(grad_p, found, tolerance=tolerance, max_sweeps=max_sweeps)
+        with np.errstate(all="ignore"):  # numbers too small for their type add nothing
+            if tolerance is None:
+                adjoint.unroll(grad_p, grad_log_v, found)
+            elif grad_p is not None:
+                adjoint.settle(grad_p, found, tolerance=tolerance, max_sweeps=max_sweeps)
         self._total.put_rows(rows, found)
+        self.done[rows] = True
         return found
 
     def _add(self, start: int, stop: int, shared: list[Gradients]) -> None:

@@ -25,12 +25,14 @@ class PlainLimits:
     With scalings between ``1 / scaling`` and ``scaling`` and histogram entries of at least
     ``histogram`` (where zeros are not harmless) only sums can lose something, and they are
     watched: of one above its `floor` what underflowed is too small to matter. An order of at
-    least ``order`` keeps line p exact to a few units in the last places.
+    least ``order`` keeps line p exact to a few units in the last places, on logarithms if it is
+    below ``power``.
     """
 
     scaling: float
     histogram: float
     order: float
+    power: float
     smallest_normal: float
     eps: float
 
@@ -50,8 +52,8 @@ class PlainLimits:
 # Numbers below which a call into NumPy costs more than what it computes.
 _FEW = 4096
 
-_SINGLE = PlainLimits(1e10, 1e-12, 0.05, 2.0**-126, 2.0**-23)
-_DOUBLE = PlainLimits(1e100, 1e-60, 1e-7, 2.0**-1022, 2.0**-52)
+_SINGLE = PlainLimits(1e10, 1e-12, 1e-7, 0.05, 2.0**-126, 2.0**-23)
+_DOUBLE = PlainLimits(1e100, 1e-60, 1e-7, 1e-7, 2.0**-1022, 2.0**-52)
 
 
 def unsafe_rows(
@@ -106,6 +108,8 @@ class PlainSweep:
         self._limit = limits.scaling
         self._floors = [limits.floor(group.kernel) for group in tile.groups]
         self._log, self._exp = log_and_exp(dtype)
+        self._means_logs = mass.order < limits.power
+        self._scale = mass.order * (1 if self._log is np.log else math.log(2))
         self._exchange = tile.exchange
         # What bounds v from below is said of all models, here and elsewhere.
         here = tile.exchange.is_alone
@@ -127,15 +131,25 @@ class PlainSweep:
     def _allocate(self) -> None:
         """Room for what a sweep computes on its way."""
         dtype = self._v.dtype
-        self._scaled = [np.empty(group.histograms.shape, dtype) for group in self._groups]
+        self._kv = [np.empty(group.histograms.shape, dtype) for group in self._groups]
+        self._u = self._kv  # each takes the place of its K v
         self._images = np.empty_like(self._v)
         self._powers = np.empty_like(self._v)
-        self._here = np.empty(self._v.shape[1:], dtype)  # p^order, or log p if the order is 0
+        self._here = np.empty(self._v.shape[1:], dtype)  # p^order, or log p
         self._mean = self._here  # with what other ranks have
         self._average = bind_weighted_sum(self._weights, self._powers, self._here)
-        pairs = list(zip(self._groups, self._scaled, strict=True))
-        self._to_source = [g.kernel.bind(self._v[g.models], scaled) for g, scaled in pairs]
-        self._to_target = [g.kernel.T.bind(scaled, self._images[g.models]) for g, scaled in pairs]
+        self._bind()
+
+    def _bind(self) -> None:
+        """Products from v to K v, and from u to K^T u."""
+        self._to_source = [
+            group.kernel.bind(self._v[group.models], kv)
+            for group, kv in zip(self._groups, self._kv, strict=True)
+        ]
+        self._to_target = [
+            group.kernel.T.bind(u, self._images[group.models])
+            for group, u in zip(self._groups, self._u, strict=True)
+        ]
 
     def step(self, n_sweeps: int = 1, *, watch: bool) -> np.ndarray | None:
         for _ in range(n_sweeps - 1):
@@ -160,17 +174,17 @@ class PlainSweep:
 
     def _update_images(self) -> None:
         """Line u and the products around it: from v to K^T u."""
-        for index, (group, scaled) in enumerate(zip(self._groups, self._scaled, strict=True)):
+        for index, (group, kv, u) in enumerate(zip(self._groups, self._kv, self._u, strict=True)):
             if self._starts_at_one:  # K v is the sum of each row
-                np.divide(group.histograms, group.kernel.row_sums, out=scaled)
+                np.divide(group.histograms, group.kernel.row_sums, out=u)
             else:
                 self._to_source[index]()  # K v: (models, rows, source)
-                self._watch_sums(scaled, self._floors[index])
-                np.divide(group.histograms, scaled, out=scaled)
+                self._watch_sums(kv, self._floors[index])
+                np.divide(group.histograms, kv, out=u)
             if self._exponent != 1:
-                power(scaled, self._exponent, out=scaled)  # u: (models, rows, source)
+                power(u, self._exponent, out=u)  # u: (models, rows, source)
             if self._steps is not None:
-                self._steps.stretch_u(index, scaled)
+                self._steps.stretch_u(index, u)
             self._to_target[index]()  # K^T u: (models, rows, target)
             self._watch_sums(self._images[group.models], self._floors[index])
 
@@ -181,18 +195,35 @@ class PlainSweep:
 
     def _update_mean(self) -> None:
         """The weighted sum of line p."""
-        if self._order == 0:
+        if self._means_logs:
             self._log(self._images, out=self._powers)  # (models, rows, target)
         else:
             power(self._images, self._order, out=self._powers)  # (models, rows, target)
         self._average()
-        self._mean = self._exchange.sum(self._here)  # p^order: (rows, target)
+        self._mean = self._exchange.sum(self._here)  # p^order, or log p: (rows, target)
+        if self._means_logs and self._order != 0:
+            self._leave_geometric_mean()
+
+    def _leave_geometric_mean(self) -> None:
+        """From the logarithm of the geometric mean g to that of the mean of a small order.
+
+        That is log(sum w (image / g)^order) / order more. The sum is so close to 1 that only what
+        it has above 1 keeps the digits that the division by the order brings to the front.
+        """
+        self._mean = self._mean.copy()
+        self._powers -= self._mean
+        self._powers *= self._scale
+        np.expm1(self._powers, out=self._powers)
+        self._average()
+        self._mean += np.log1p(self._exchange.sum(self._here)) / self._scale
 
     def _update_v(self) -> None:
         """Line v."""
         self._starts_at_one = False
-        if self._order == 0:
+        if self._means_logs:
             np.divide(self._exp(self._mean), self._images, out=self._v)  # (models, rows, target)
+            if self._exponent != 1:
+                power(self._v, self._exponent, out=self._v)
             return
         # (p / image)^exponent = p^exponent * image^order / image: the exponents sum to 1.
         np.divide(self._powers, self._images, out=self._v)
@@ -201,7 +232,7 @@ class PlainSweep:
 
     def _p(self) -> np.ndarray:
         """Line p: (rows, target)."""
-        if self._order == 0:
+        if self._means_logs:
             return np.asarray(self._exp(self._mean))
         return power(self._mean, 1 / self._order)
 
@@ -232,7 +263,7 @@ class PlainSweep:
     def relax(self, omega: np.ndarray) -> None:
         """From now on take each row's updates ``omega`` times as far."""
         longer = bool((omega != 1).any())
-        self._steps = _LongerSteps.of(omega, self._v, self._scaled) if longer else None
+        self._steps = _LongerSteps.of(omega, self._v, self._u) if longer else None
 
     def untrusted(self) -> np.ndarray:
         """Rows whose scalings left the limits at some sweep."""
@@ -251,10 +282,10 @@ class PlainSweep:
         self._untrusted = self._untrusted[rows]
         if self._steps is not None:
             self._steps = self._steps.take(rows)
-        last_u = self._scaled
+        last_u = self._u
         self._allocate()
-        for scaled, last in zip(self._scaled, last_u, strict=True):
-            scaled[...] = last[:, rows]  # a longer step starts from it
+        for u, last in zip(self._u, last_u, strict=True):
+            u[...] = last[:, rows]  # a longer step starts from it
 
 
 def power(values: np.ndarray, exponent: float, out: np.ndarray | None = None) -> np.ndarray:

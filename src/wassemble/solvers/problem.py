@@ -339,10 +339,11 @@ class FusionProblem:
             got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out)
             fail(f"`out` must be a floating NumPy array of shape {shape}; got {got}.")
 
-    def tile(self, start: int, stop: int, *, checked: bool = True) -> Tile:
+    def tile(self, start: int, stop: int, *, checked: bool = True, known: bool = False) -> Tile:
         """The samples from ``start`` to ``stop``, their entries checked.
 
-        Otherwise whoever reads them sees to it that `Tile.check` refuses what is no number.
+        Otherwise whoever reads them sees to it that `Tile.check` refuses what is no number. Those
+        that are ``known`` were checked before, as arrays of NumPy in the same memory.
         """
         # Sums are taken of checked entries alone.
         checked = checked or self.normalize or self.are_histograms or self.n_top is not None
@@ -351,7 +352,9 @@ class FusionProblem:
         worst = np.zeros(stop - start)
         for members in self._members:
             models = slice(first, first + len(members))
-            histograms, dropped = self._read_entries(members, start, stop, checked=checked)
+            histograms, dropped = self._read_entries(
+                members, start, stop, checked=checked, known=known
+            )
             kernel = self.kernels[members[0]].take(slice(start, stop))
             if dropped is not None:
                 worst = np.maximum(worst, dropped.max(axis=0))
@@ -398,11 +401,18 @@ class FusionProblem:
                 read([model], start, min(start + n_rows, self.n_samples))
 
     def _read_entries(
-        self, members: list[int], start: int, stop: int, *, checked: bool = True
+        self,
+        members: list[int],
+        start: int,
+        stop: int,
+        *,
+        checked: bool = True,
+        known: bool = False,
     ) -> tuple[Array, np.ndarray | None]:
         """Histograms of some models as they are solved, and the share of mass dropped."""
-        stack = self._histograms.read(members, start, stop, checked=checked)
-        if self.normalize or (self.are_histograms and self._holds != "partial"):
+        stack = self._histograms.read(members, start, stop, checked=checked and not known)
+        sums_matter = self.are_histograms and self._holds != "partial" and not known
+        if self.normalize or sums_matter:
             sums = namespace(stack).sum(stack, axis=-1)
             sums = self.kernels[members[0]].add_parts(sums)
             votes = self._votes[members]
