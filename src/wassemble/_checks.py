@@ -57,7 +57,9 @@ def as_float_array(value: Any, name: str, *, like: Array | None = None) -> Array
     if array.dtype.kind != "f":
         fail(
             f"{option(name)} must hold real numbers; got {_describe(value, array)}.",
-            hint="tables with label names go into `fuse` in a dict, {name: table}",
+            hint="`kernels.load` reads a kernel from a file"
+            if isinstance(value, str)
+            else "tables with label names go into `fuse` in a dict, {name: table}",
         )
     if array.dtype.itemsize > 8:  # long double: nothing below computes in it
         array = array.astype(np.float64)

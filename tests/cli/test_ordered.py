@@ -216,7 +216,7 @@ def test_labels_that_a_target_lacks_are_named_where_files_are_scored(folder, cap
 
 def test_a_target_that_is_no_file_says_what_it_must_be(folder, capsys):
     assert main(["fuse", "a.csv", "b.csv", "--target", "bad,fair,good"]) == 2
-    assert "no such file.\nhint: labels are named in a text file, one a line" in (
+    assert "must be a file; there is none.\nhint: labels are named in a text file, one a line" in (
         capsys.readouterr().err
     )
 

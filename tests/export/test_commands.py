@@ -65,7 +65,7 @@ def test_verify_fails_where_answers_differ(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("none.onnx", None, "there is no such file"),
+        ("none.onnx", None, "must be a file; there is none"),
         ("head.txt", "x", "must end in .onnx"),
         ("text.onnx", "x", "must be an ONNX file"),
     ],

@@ -92,6 +92,9 @@ def run(
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:  # no mistake, and nothing done
+        click.echo(error.format_message(), err=True)
+        return 2
     except click.UsageError as error:
         _say(error.format_message(), hint=_help_of(error))
         return 2

@@ -163,7 +163,7 @@ gold_option = click.option(
     "--gold",
     type=PATH,
     help="True labels of a few samples, as a table with the columns sample and label, where those"
-    " of the others are not known: in place of --truth.",
+    " of the other samples are not known.",
 )
 
 target_option = click.option(
@@ -260,7 +260,10 @@ def read_labels(path: Path) -> LabelSpace:
     from wassemble.labels import LabelSpace
 
     if not path.exists():
-        fail(f"{path}: no such file.", hint="labels are named in a text file, one a line")
+        fail(
+            f"{path}: must be a file; there is none.",
+            hint="labels are named in a text file, one a line",
+        )
     suffix = path.suffix.lower()
     if suffix in (".txt", "", ".csv", ".tsv") and _tells_positions(path):
         return read_positions(path)

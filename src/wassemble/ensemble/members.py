@@ -270,10 +270,11 @@ def _one_of_each(kernel: Any, models: Sequence[tuple[str, LabelSpace]]) -> Seque
         if set(kernel) != set(names):
             strange = [name for name in kernel if name not in names]
             left_out = [name for name in names if name not in kernel]
+            got = [f"none for {enumerate_names(left_out)}"] if left_out else []
+            got += [f"{enumerate_names(strange)} besides"] if strange else []
             fail(
                 f"{option('kernel')} must hold one kernel for each of {enumerate_names(names)}; got"
-                f" {enumerate_names(strange) + ' besides' if strange else ''}"
-                f"{'none for ' + enumerate_names(left_out) if left_out else ''}."
+                f" {' and '.join(got)}."
             )
         return [kernel[name] for name in names]
     if _is_one_per_model(kernel):

@@ -428,7 +428,7 @@ def load_head(path: str | PathLike[str]) -> Head:
     """The head that `export_onnx` wrote, run by onnxruntime."""
     path = _check_path(path)
     if not path.is_file():
-        fail(f"{path}: there is no such file.")
+        fail(f"{path}: must be a file; there is none.")
     content = path.read_bytes()
     check_parts(content, str(path))
     session = read_model(content)

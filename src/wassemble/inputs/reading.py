@@ -48,6 +48,9 @@ class Reading:
         Divide each row by its sum, as counts, percentages and rounded histograms need it.
     is_truth : bool
         It holds true labels, beside which there may be columns of any other use.
+    is_pairs : bool
+        It holds a number for each pair of labels, and the first column names the rows, unless
+        there is one of sample ids.
     """
 
     id_column: str | None = None
@@ -58,6 +61,7 @@ class Reading:
     by_row: bool = False
     normalize: bool = False
     is_truth: bool = False
+    is_pairs: bool = False
 
     def __post_init__(self) -> None:
         taken: dict[str, str] = {}

@@ -229,3 +229,17 @@ def test_gold_of_items_that_nobody_judged_is_refused():
     verdicts = [Verdict(judge, "1", "good") for judge in "abc"]
     with pytest.raises(ws.InvalidInputError, match="items that were judged, such as '1'; got 'x'"):
         hear_jury(verdicts, gold={"x": "good"})
+
+
+def test_several_verdicts_on_one_item_and_spellings_of_one_verdict_are_told():
+    said = {"a": "good bad", "b": "good bad", "c": "good Bad"}
+    verdicts = [
+        Verdict(judge, str(item), verdict)
+        for judge, each in said.items()
+        for item, verdict in enumerate(each.split())
+    ]
+    with pytest.warns(ws.InputWarning, match="'Bad' and 'bad' differ in case or spaces alone"):
+        hear_jury(verdicts)
+    again = Verdict("a", "1", "good")
+    with pytest.warns(ws.InputWarning, match="share one vote: 1 time, such as of 'a' on '1'"):
+        hear_jury([*verdicts[:-1], Verdict("c", "1", "bad"), again])

@@ -88,3 +88,12 @@ def test_neighbours_go_with_word_vectors(named, way):
 def test_an_unknown_kind_is_named():
     with pytest.raises(ws.InvalidInputError, match="got 'magic'"):
         read_kernel_origin("magic", "x.csv")
+
+
+@pytest.mark.parametrize("first", ["label", "name", "source", "", "sample"])
+def test_the_first_column_of_a_table_names_its_rows(first, tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"{first},0,1\n0,5,1\n1,1,5\n")
+    kernel = build("ratings", path, 1)
+    assert kernel.source.names == kernel.target.names == ("0", "1")
+    np.testing.assert_array_equal(kernel.to_dense(), [[1, 0.2], [0.2, 1]])

@@ -103,7 +103,7 @@ def test_csv_files_have_the_labels_that_occur(tmp_path):
     ("text", "words"),
     [
         ("", ": the first line must be source,target,similarity; got"),
-        ("a,b,c\n", r": the first line must be source,target,similarity; got \['a', 'b', 'c'\]"),
+        ("a,b,c\n", r": the first line must be source,target,similarity; got a,b,c"),
         ("source,target,similarity\n", ": must have at least one row below its header; got none"),
         ("source,target,similarity\na,b,x\n", ", line 2: `similarity` must be a number; got 'x'"),
         ("source,target,similarity\na,b\n", ", line 2: must have 3 fields; got 2"),

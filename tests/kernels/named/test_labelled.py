@@ -190,7 +190,7 @@ def test_the_account_reads_as_text():
         "from identity    1.25",
         "hubs             none",
         "note             a note",
-        "strongest pairs between different names",
+        "strongest pairs between different names, 1 for the largest of a row",
         "  0.500  'cat' -> 'dog'",
     ]
 

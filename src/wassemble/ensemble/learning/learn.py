@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wassemble._checks import Constraint, Count, Number, OneOf, Optional, check_text, fail
+from wassemble._checks import Constraint, Count, Number, OneOf, Optional, check_text, fail, option
 from wassemble._pictures import Bars, draw, show
 from wassemble._threads import single_threaded_libraries
 from wassemble.ensemble.decisions import fit_thresholds
@@ -439,10 +439,16 @@ def learn_ensemble(
     (True, 1.0)
     """
     if truth is None:
-        if n_folds is not None or time_budget is not None or log is not None:
-            fail("without truth there are no folds, time budget or log; got one of them.")
-        if metric is not None or sample_weight is not None or groups is not None:
-            fail("without truth there are no metric, sample weights or groups; got one of them.")
+        folds = {"n_folds": n_folds, "time_budget": time_budget, "log": log}
+        judged = {"metric": metric, "sample_weight": sample_weight, "groups": groups}
+        needless = [name for name, value in (folds | judged).items() if value is not None]
+        if needless:
+            fail(
+                f"without truth nothing is tried in folds or judged by a metric; got"
+                f" {' and '.join(map(option, needless))}.",
+                hint=f"leave {'it' if len(needless) == 1 else 'them'} out, or give"
+                f" {option('truth')}",
+            )
         if rules:
             fail("`rules` must go with `truth`, which tells what they are worth; got none.")
         from wassemble.ensemble.without_truth.learn import hear, learn_without_truth

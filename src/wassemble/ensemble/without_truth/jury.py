@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wassemble._checks import Number, fail
+from wassemble.ensemble.tables import warn_of_inputs
 from wassemble.ensemble.without_truth.rank import Ranking, rank_votes
 from wassemble.ensemble.without_truth.relatives import mark_answers
 from wassemble.ensemble.without_truth.rungs import Known
@@ -107,7 +109,9 @@ def hear_jury(
     """
     if scales and scale is None:
         fail("`scales` must go with `scale`, the labels of the consensus; got none.")
-    rows = [row for verdict in verdicts for row in _list_votes(verdict)]
+    given = list(verdicts)
+    warn_of_inputs([*_doubt_judges(given), *_doubt_names(given)])
+    rows = [row for verdict in given for row in _list_votes(verdict)]
     n_judges = len({judge for judge, *_ in rows})
     if n_judges < 3:
         fail(
@@ -179,6 +183,33 @@ def _read_verdict(entries: Mapping[str, Any], names: Mapping[str, str], place: s
         fail(f"{place}: must name a judge and an item; got {judge!r} and {item!r}.")
     verdict = entries.get(names["verdict"])
     return Verdict(str(judge), str(item), None if verdict == "" else verdict)
+
+
+def _doubt_judges(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """A sentence if a judge spoke of an item more than once."""
+    again = [
+        pair for pair, n in Counter((each.judge, each.item) for each in verdicts).items() if n > 1
+    ]
+    if again:
+        judge, item = again[0]
+        yield (
+            f"several verdicts of one judge on the same item share one vote:"
+            f" {tell_count(len(again), 'time')}, such as of {judge!r} on {item!r}"
+        )
+
+
+def _doubt_names(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """A sentence for verdicts that differ in case or spaces alone."""
+    alike: dict[str, set[str]] = {}
+    for each in verdicts:
+        told = each.verdict if isinstance(each.verdict, Mapping) else [each.verdict]
+        for name in told:
+            if isinstance(name, str):
+                alike.setdefault(" ".join(name.split()).casefold(), set()).add(name)
+    for names in alike.values():
+        if len(names) > 1:
+            listed = " and ".join(map(repr, sorted(names)))
+            yield f"{listed} differ in case or spaces alone, and count as different verdicts"
 
 
 def _list_votes(given: Verdict) -> list[tuple[str, str, Any, float]]:

@@ -202,6 +202,8 @@ def _find_id_column(
         return None, True
     if len(stored_index) == 1 and stored_index[0] not in taken:
         return stored_index[0], True
+    if reading.is_pairs and names:
+        return names[0], True
     # A column "label" holds answers, never samples.
     taken.add("label")
     texts = [name for name in names if name not in taken and type_of(name) == "text"]

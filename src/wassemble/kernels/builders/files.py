@@ -10,6 +10,7 @@ import numpy as np
 
 from wassemble._checks import fail, option
 from wassemble.inputs import Predictions, read_embeddings, read_predictions, read_synonyms
+from wassemble.inputs.reading import Reading
 from wassemble.inputs.words.graphs import read_edges
 from wassemble.kernels.builders.auto_epsilon import Epsilon
 from wassemble.kernels.builders.graph import from_graph
@@ -117,7 +118,7 @@ def _read_costs(path: Path) -> KernelOrigin:
 
 def _read_table(path: Path) -> tuple[Predictions, list[str]]:
     """A table with names, rows as samples and columns as labels; and the names of its rows."""
-    table = read_predictions(path, kind="multilabel")
+    table = read_predictions(path, Reading(kind="multilabel", is_pairs=True))
     return table, [str(name) for name in table.samples]
 
 

@@ -72,7 +72,7 @@ class KernelAccount:
         lines = [f"{title:<16} {text}" for title, text in rows]
         lines += [f"{'note':<16} {note}" for note in self.notes]
         if self.strongest_pairs:
-            lines.append("strongest pairs between different names")
+            lines.append("strongest pairs between different names, 1 for the largest of a row")
             lines += [f"  {value:.3f}  {a!r} -> {b!r}" for a, b, value in self.strongest_pairs]
         return "\n".join(lines)
 

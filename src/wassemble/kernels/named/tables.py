@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail
+from wassemble._checks import fail, option_or
 from wassemble._extras import load_extra
 from wassemble.kernels.base import Kernel
 from wassemble.kernels.named.labelled import LabelledKernel
@@ -179,7 +179,11 @@ def _read_records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         try:
             header = next(reader, [])
             if sorted(header) != sorted(_COLUMNS):
-                fail(f"{path}: the first line must be {','.join(_COLUMNS)}; got {header}.")
+                fail(
+                    f"{path}: the first line must be {','.join(_COLUMNS)}; got {','.join(header)}.",
+                    hint="a table with a row and a column for each label is one of ratings:"
+                    f" {option_or('kernels.from_ratings(frame)', ratings=path.name)}",
+                )
             for fields in reader:
                 if not fields:
                     continue
