@@ -6,8 +6,8 @@ A thread that already is one of several workers gets no helpers of its own.
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from typing import Any
 
@@ -55,13 +55,75 @@ def limited_threads(limit: int | None) -> Iterator[None]:
 
 
 def share(calls: Sequence[Callable[[], object]]) -> None:
-    """Make every call, on as many threads as are available; the first error is raised."""
+    """Make every call, on as many threads as are available; the first error is raised.
+
+    After an error or an interrupt nobody wants the other calls any more: none of them begins, and
+    those that run are stopped, as an interrupt would stop them, before it is raised.
+    """
     if len(calls) == 1 or available_threads() == 1:
         for call in calls:
             call()
         return
-    for done in [_pool().submit(call) for call in calls]:
-        done.result()
+    shared = _Shared()
+    given: list[Future[None]] = []
+    try:
+        given.extend(_pool().submit(shared.make, call) for call in calls)
+        for done in given:
+            done.result()
+    except BaseException:
+        # Whatever is left in the pool, the interpreter waits for at exit.
+        shared.call_off()
+        wait([begun for begun in given if not begun.cancel()])
+        raise
+
+
+class _CalledOffError(BaseException):
+    """Raised in a thread whose work nobody wants any more; like an interrupt, no `Exception`."""
+
+
+class _Shared:
+    """Calls on threads of the pool, which can be called off while they run.
+
+    An exception that is raised from another thread comes at the next step of Python code: it needs
+    no looking out for, which a regression of scikit-learn's would not do. It must not hit a thread
+    that has gone on to something else: `_working` says which have not, and changes under `_lock`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._working: set[int] = set()
+        self._is_off = False
+
+    def make(self, call: Callable[[], object]) -> None:
+        """Make a call, unless it was called off."""
+        own = threading.get_ident()
+        with suppress(_CalledOffError):
+            try:
+                with self._lock:
+                    if self._is_off:
+                        return
+                    self._working.add(own)
+                call()
+            finally:
+                with self._lock:
+                    self._working.discard(own)
+                    if self._is_off:
+                        _raise_in(own, None)  # what was to be raised, and was not yet
+
+    def call_off(self) -> None:
+        """Stop the calls that are being made, and begin no other."""
+        with self._lock:
+            self._is_off = True
+            for thread in self._working:
+                _raise_in(thread, _CalledOffError)
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Have an error raised in a thread, in place of one that waits to be; None takes that back."""
+    import ctypes
+
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
 def single_threaded_blas() -> AbstractContextManager[Any]:

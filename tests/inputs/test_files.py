@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import os
 import struct
 import subprocess
 import sys
+import textwrap
 import time
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -398,22 +401,74 @@ def test_a_later_sample_may_not_contradict_the_kind_of_a_file_that_is_read_whole
 
 @pytest.mark.parametrize("suffix", TABLES[:4])
 @pytest.mark.parametrize("n_samples", [0, 3, 5000])
-def test_a_csv_is_opened_twice_at_most_and_let_go_of(rng, tmp_path, monkeypatch, suffix, n_samples):
+def test_a_csv_is_opened_three_times_at_most_and_let_go_of(
+    rng, tmp_path, monkeypatch, suffix, n_samples
+):
     path = tmp_path / f"tiny{suffix}"
     write_predictions(path, some_predictions(rng, n_samples=n_samples))
-    opened = []
+    opened, n_native = [], 0
 
     def open_bytes(path, *, real=csv_files._open_bytes):
         opened.append(real(path))
         return opened[-1]
 
+    def open_for_arrow(file, *, real=csv_files._open_for_arrow):
+        nonlocal n_native
+        n_native += 1
+        return real(file)
+
     monkeypatch.setattr(csv_files, "_open_bytes", open_bytes)
+    monkeypatch.setattr(csv_files, "_open_for_arrow", open_for_arrow)
     with open_predictions(path) as file:
         assert sum(chunk.n_samples for chunk in file.chunks(7)) == n_samples
-    assert 1 <= len(opened) <= 2
+    assert len(opened) == 1
+    assert n_native <= 2
     with open_predictions(path):
         pass
     assert all(each.closed for each in opened)
+    if (folder := Path("/proc/self/fd")).exists():
+        deadline = time.monotonic() + 10  # a thread may be reading ahead still
+        while any(str(path) == os.path.realpath(each) for each in folder.iterdir()):
+            assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz"])
+@pytest.mark.parametrize("is_long", [False, True])
+def test_the_threads_of_arrow_never_call_python(tmp_path, ending, is_long):
+    # A thread that is in Python's hands while the interpreter ends aborts the process: here each
+    # reading of a file of Python's takes so long that one would be, were there any.
+    mark = "," if ending == "csv" else "\t"
+    header = ("sample", "label", "score") if is_long else ("sample", "a", "b")
+    row = ("{}", "a", "0.5") if is_long else ("{}", "0.5", "0.5")
+    lines = [mark.join(header), *(mark.join(row).format(place) for place in range(10_000))]
+    lines.insert(600, "short")
+    text = "\n".join(lines).encode()
+    path = put(tmp_path / f"x.{ending}", gzip.compress(text) if ending.endswith("gz") else text)
+    script = f"""
+        import io, time
+        from pathlib import Path
+        import pyarrow.csv
+        from wassemble.errors import InvalidInputError
+        from wassemble.inputs import open_predictions
+        from wassemble.inputs.formats import csv_files
+
+        class Slow(io.BufferedReader):
+            def read(self, size=-1):
+                time.sleep(0.2)
+                return super().read(size)
+
+        real, csv_files._BLOCK = csv_files._open_bytes, 1 << 12
+        csv_files._open_bytes = lambda path: Slow(real(path))
+        csv_files._explain = lambda *_: None  # goes through the whole file, slowly
+        try:
+            open_predictions({str(path)!r}, label_column="label" if {is_long} else None)
+        except InvalidInputError:
+            print("refused")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n", "")
 
 
 def test_a_file_that_changes_between_ids_and_scores_is_refused(tmp_path):

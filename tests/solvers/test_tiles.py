@@ -3,8 +3,10 @@
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
+import patience
 import pytest
 from problems import MASSES, make_case
 
@@ -96,6 +98,44 @@ def test_a_worker_gets_no_helpers_of_its_own():
     assert threading.current_thread() not in seen[3:]
     with pytest.raises(ZeroDivisionError), _threads.limited_threads(2):
         _threads.share([lambda: None, lambda: 1 / 0])
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_after_an_error_or_an_interrupt_no_shared_call_goes_on(error):
+    begun, ended, both = [], [], threading.Barrier(2)
+
+    def endless():
+        begun.append(1)
+        both.wait(patience.SECONDS)
+        try:
+            give_up = time.monotonic() + patience.SECONDS
+            while time.monotonic() < give_up:
+                time.sleep(0.001)
+            ended.append("in its own time")
+        except Exception:
+            ended.append("swallowed")
+        finally:
+            ended.append("cleaned up")
+
+    def fail():
+        both.wait(patience.SECONDS)
+        raise error
+
+    with pytest.raises(error), _threads.limited_threads(2):
+        _threads.share([fail, endless])
+    assert (begun, ended) == ([1], ["cleaned up"])
+    # The threads have taken no harm, and are free.
+    names = []
+    with _threads.limited_threads(2):
+        _threads.share([lambda: names.append(threading.current_thread().name)] * 20)
+    assert len(names) == 20
+
+
+def test_calls_that_were_called_off_do_not_begin():
+    shared, made = _threads._Shared(), []
+    shared.call_off()
+    shared.make(lambda: made.append(1))
+    assert made == []
 
 
 def test_large_sparse_products_are_shared_and_stay_the_same(rng):

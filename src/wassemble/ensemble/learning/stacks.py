@@ -454,6 +454,8 @@ class Stacker:
         def look(fold: int) -> None:
             parts[fold] = self._look(self.folds != fold, np.flatnonzero(self.folds == fold))
 
+        if self._regresses:  # here: in a thread that is stopped, an import would be left half done
+            load_extra("sklearn.linear_model", "learn", purpose="stacking")
         share([partial(look, int(fold)) for fold in folds])
         first = parts[int(folds[0])]
         values = np.zeros((self.trial.n_samples, *first.values.shape[1:]))

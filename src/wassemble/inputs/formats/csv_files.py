@@ -2,14 +2,19 @@
 
 pyarrow is fast and says little of what is wrong with a file. When it refuses one, Python's
 own reader goes through it again, to name the line.
+
+pyarrow reads ahead on threads of its own, which nobody can wait for: it opens files itself. From a
+file of Python's those threads would call into Python, and one that did so while the interpreter
+ends would abort the process.
 """
 
 import csv
 import gzip
 import io
+import os
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -116,21 +121,20 @@ class _Scores:
 
 
 def open_csv(path: Path, reading: Reading, model: str, *, delimiter: str) -> Source:
-    """The predictions in a CSV file, opened once; once more for the scores of a wide table."""
-    with _open_bytes(path) as raw:
-        file = _look_at(path, raw, delimiter)
-        layout = find_layout(file.header, file.type_of, reading)
-        if isinstance(layout, WideLayout):
-            return _open_wide(file, raw, layout, model)
-        return _open_long(file, raw, layout, reading.labels, model)
+    """The predictions in a CSV file; the scores of a wide table are read later."""
+    file = _look_at(path, delimiter)
+    layout = find_layout(file.header, file.type_of, reading)
+    if isinstance(layout, WideLayout):
+        return _open_wide(file, layout, model)
+    return _open_long(file, layout, reading.labels, model)
 
 
-def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) -> Source:
+def _open_wide(file: _CsvFile, layout: WideLayout, model: str) -> Source:
     if layout.id_column is None:  # a file has no index
-        counted = _tables(file, layout.labels.names[:1], raw=raw)
+        counted = _tables(file, layout.labels.names[:1])
         ids: list[Any] = list(range(sum(table.num_rows for table in counted)))
     else:
-        columns = _tables(file, [layout.id_column], text=[layout.id_column], raw=raw)
+        columns = _tables(file, [layout.id_column], text=[layout.id_column])
         texts = [text for table in columns for text in table.column(0).to_pylist()]
         ids = _check_ids(file, texts)
     scores = _Scores(file, layout.labels)
@@ -148,12 +152,12 @@ def _open_wide(file: _CsvFile, raw: BinaryIO, layout: WideLayout, model: str) ->
 
 
 def _open_long(
-    file: _CsvFile, raw: BinaryIO, layout: LongLayout, declared: LabelSpace | None, model: str
+    file: _CsvFile, layout: LongLayout, declared: LabelSpace | None, model: str
 ) -> Source:
     pa = file.arrow
     wanted = layout.columns
     text = [name for name in wanted if name != layout.score_column]
-    tables = list(_tables(file, wanted, text=text, raw=raw))
+    tables = list(_tables(file, wanted, text=text))
     whole = pa.concat_tables(tables) if tables else pa.table({name: [] for name in wanted})
     frame = load_narwhals().from_native(whole)
     ids: list[Any] = list(range(len(frame)))
@@ -201,19 +205,18 @@ def append_csv(
         yield append
 
 
-def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
-    """What the first lines say; ``raw`` is then at its start."""
+def _look_at(path: Path, delimiter: str) -> _CsvFile:
+    """What the first lines say."""
     load_extra("pyarrow.csv", "tables", purpose="reading CSV files")
     import pyarrow as pa
 
-    start = raw.read(2)
-    raw.seek(0)
-    if start in (b"\xff\xfe", b"\xfe\xff"):
-        fail("the text must be UTF-8; it looks like UTF-16.", hint="save it as UTF-8")
-    text = _as_text(raw)
-    records = list(islice(_records(text, delimiter), _N_LOOKED_AT + 1))
-    text.detach()  # or it would close the file
-    raw.seek(0)
+    with _open_bytes(path) as raw:
+        start = raw.read(2)
+        raw.seek(0)
+        if start in (b"\xff\xfe", b"\xfe\xff"):
+            fail("the text must be UTF-8; it looks like UTF-16.", hint="save it as UTF-8")
+        with _as_text(raw) as text:
+            records = list(islice(_records(text, delimiter), _N_LOOKED_AT + 1))
     if not records:
         fail("the first line must name the columns; got an empty file.")
     line, header = records[0]
@@ -230,13 +233,8 @@ def _look_at(path: Path, raw: BinaryIO, delimiter: str) -> _CsvFile:
     return _CsvFile(path, pa, delimiter, line - 1, header, [fields for _, fields in records[1:]])
 
 
-def _tables(
-    file: _CsvFile, names: Sequence[str], *, text: Sequence[str] = (), raw: BinaryIO | None = None
-) -> Generator[Any]:
-    """Some columns, as one pyarrow table after the other; ``text`` are those without numbers.
-
-    ``raw`` is the file if it is open, at its start.
-    """
+def _tables(file: _CsvFile, names: Sequence[str], *, text: Sequence[str] = ()) -> Generator[Any]:
+    """Some columns, as one pyarrow table after the other; ``text`` are those without numbers."""
     if not file.first_rows:
         return
     pa, pa_csv = file.arrow, file.arrow.csv
@@ -246,33 +244,30 @@ def _tables(
         for name in names
     }
     try:
-        with _open_bytes(file.path) if raw is None else nullcontext(raw) as opened:
-            reader = pa_csv.open_csv(
-                opened,
-                read_options=pa_csv.ReadOptions(
-                    column_names=file.header,
-                    skip_rows=file.n_blank,
-                    skip_rows_after_names=1,
-                    block_size=block,
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=file.delimiter, newlines_in_values=True
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=list(names),
-                    null_values=list(_MISSING),
-                    strings_can_be_null=False,
-                ),
-            )
-            batches: list[Any] = []
-            for batch in reader:
-                batches.append(batch)
-                if sum(part.num_rows for part in batches) * len(names) >= _N_FIELDS:
-                    yield pa.Table.from_batches(batches)
-                    batches = []
-            if batches:
+        reader = pa_csv.open_csv(
+            _open_for_arrow(file),
+            read_options=pa_csv.ReadOptions(
+                column_names=file.header,
+                skip_rows=file.n_blank,
+                skip_rows_after_names=1,
+                block_size=block,
+            ),
+            parse_options=pa_csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(names),
+                null_values=list(_MISSING),
+                strings_can_be_null=False,
+            ),
+        )
+        batches: list[Any] = []
+        for batch in reader:
+            batches.append(batch)
+            if sum(part.num_rows for part in batches) * len(names) >= _N_FIELDS:
                 yield pa.Table.from_batches(batches)
+                batches = []
+        if batches:
+            yield pa.Table.from_batches(batches)
     except pa.ArrowInvalid as error:
         flags = {name for name, of in types.items() if of == pa.bool_()}
         numbers = {name for name, of in types.items() if of == pa.float64()}
@@ -348,6 +343,18 @@ def _records(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[int, list
 
 def _open_bytes(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path, "rb") if _is_gzipped(path) else path.open("rb"))
+
+
+def _open_for_arrow(file: _CsvFile) -> Any:
+    """The file as Arrow's threads may read it: without Python, unpacked if it is gzipped.
+
+    It is not for us to close: a thread that reads ahead may be at it. The last that lets go of
+    it does.
+    """
+    packed = file.arrow.OSFile(os.fsencode(file.path))
+    if _is_gzipped(file.path):
+        return file.arrow.CompressedInputStream(packed, "gzip")
+    return packed
 
 
 def _is_gzipped(path: Path) -> bool:
