@@ -73,6 +73,48 @@ def test_unicode_forms_of_a_label_are_a_warning(put, capsys):
     assert "Unicode form are different labels" in capsys.readouterr().err
 
 
+WHOLE = "sample,cat,1,2\nx,.2,.5,.3\n"
+
+
+@pytest.mark.parametrize("header", ["1.0,2.0", "01,02", "+1,2.", "1.00,02.0"])
+def test_a_number_that_is_written_in_two_ways_is_a_warning(put, capsys, header):
+    put(a=WHOLE, b=WHOLE.replace("1,2", header))
+    one, two = header.split(",")
+    assert fused("a.csv", "b.csv") == 0
+    said = capsys.readouterr().err
+    assert "the way a number is written (1, 1.0, 01)" in said
+    assert f"'1' and '{one}'; '2' and '{two}'. --fold takes them for the same label" in said
+    assert fused("a.csv", "b.csv", "--fold") == 0
+    assert "warning" not in capsys.readouterr().err
+    folded = read_predictions("fused.csv")
+    assert folded.labels.names == ("cat", "1", "2")
+    np.testing.assert_allclose(folded.scores, [[0.2, 0.5, 0.3]], atol=1e-6)
+
+
+def test_a_number_is_matched_between_a_long_and_a_wide_table_and_json(put, tmp_path, capsys):
+    put(a="sample,label,score\nx,1,.5\nx,2,.5\n", b=WHOLE.replace("1,2", "1.0,2.0"))
+    (tmp_path / "c.jsonl").write_text('{"sample": "x", "scores": {"1.0": 0.4, "2.0": 0.6}}\n')
+    for other in ("b.csv", "c.jsonl"):
+        assert fused("a.csv", other) == 0
+        assert "'1' and '1.0'; '2' and '2.0'" in capsys.readouterr().err.replace("\n", " ")
+        assert fused("a.csv", other, "--fold") == 0
+        assert "warning" not in capsys.readouterr().err
+
+
+def test_versions_beside_names_keep_their_names(put, tmp_path, capsys):
+    put(a="sample,app,2.0\nx,.6,.4\n", b="sample,app,2.0\nx,.7,.3\n")
+    assert fused("a.csv", "b.csv") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert (tmp_path / "fused.csv").read_text().startswith("sample,app,2.0\n")
+
+
+def test_grades_of_one_number_are_told_apart_from_a_line(put, capsys):
+    put(a="sample,1,2\nx,.7,.3\n", b="sample,1.0,2.0\nx,.6,.4\n")
+    assert fused("a.csv", "b.csv", "--ordered") == 2
+    assert "hint: --fold takes them for one label" in capsys.readouterr().err
+    assert fused("a.csv", "b.csv", "--ordered", "--fold") == 0
+
+
 def test_models_without_a_label_in_common_are_a_warning(put, capsys):
     put(a="sample,cat,dog\nx,.7,.3\n", b="sample,Katze,Hund\nx,.6,.4\n")
     assert fused("a.csv", "b.csv") == 0
