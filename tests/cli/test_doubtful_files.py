@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from wassemble import read_predictions
+from wassemble import InvalidInputError, fuse, read_predictions
 from wassemble.cli import main
 
 
@@ -185,6 +186,29 @@ def test_a_stray_column_beside_histograms_is_named(put, tmp_path, capsys, name):
     (tmp_path / "labels.txt").write_text("cat\ndog\n")
     assert fused("a.csv", "--labels", "labels.txt") == 0
     assert fused("a.csv", "--kind", "multilabel") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "first"),
+    [
+        ("sample,cat,dog\nx,.7,.3\ny,.58,.4\n", "sample 'y' sums to 0.98", "--normalize"),
+        ("sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample 'x' sums to 0.95", "--normalize"),
+        ("sample,cat,dog\nx,.9,.8\ny,.58,.4\n", "sample 'x' sums to 1.7", "--kind multilabel"),
+        ("sample,label\nx,cat\ny,cat\ny,dog\n", "sample 'y' has 2 labels", "--kind multilabel"),
+    ],
+)
+def test_mixed_kinds_are_told_with_the_sample_that_makes_one_of_them(
+    put, tmp_path, capsys, text, why, first
+):
+    put(a="sample,cat,dog\nx,.7,.3\ny,.6,.4\n", b=text)
+    assert fused("a.csv", "b.csv") == 2
+    said = capsys.readouterr().err
+    assert f"got a multiclass, b multilabel ({why})" in said
+    assert f"hint: {first}" in said
+    assert "--normalize divides each row by its sum" in said
+    models = [read_predictions(tmp_path / f"{name}.csv") for name in "ab"]
+    with pytest.raises(InvalidInputError, match=re.escape(why)):
+        fuse(models)
 
 
 def test_labels_that_leave_no_histogram_are_told_with_what_they_leave_out(put, tmp_path, capsys):

@@ -22,7 +22,14 @@ from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
 from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
-from wassemble.inputs.predictions.value import Kind, Origin, Predictions, detect_kind, is_near_one
+from wassemble.inputs.predictions.value import (
+    Kind,
+    Misfit,
+    Origin,
+    Predictions,
+    detect_kind,
+    is_near_one,
+)
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -120,6 +127,8 @@ class PredictionFile:
         Whether only a few rows are in memory at a time: so for wide tables in CSV, Parquet
         and Arrow files, wide JSON lines, and ``.npy``. Long tables and ``.npz`` are kept
         in memory as they are in the file.
+    misfit : Misfit or None
+        What shows that these are no histograms, if it was told from the first samples.
     origin : Origin
         Where ids were found, and what looked odd.
     """
@@ -140,10 +149,14 @@ class PredictionFile:
         self._running: WeakSet[Any] = WeakSet()
         self._evidence = np.empty((0, len(self.labels)))
         self._n_looked_at = 0
+        self.misfit: Misfit | None = None
         doubts: list[str] = []
         if kind is None:
             rows, first = source.look()
-            kind = Predictions(model, self.samples[rows], self.labels, first).kind
+            looked_at = Predictions(
+                model, self.samples[rows], self.labels, first, is_hard=self.is_hard
+            )
+            kind, self.misfit = looked_at.kind, looked_at.misfit
             self._evidence = _find_evidence(first)
             self._n_looked_at = self.n_samples if source.is_long else len(first)
             if reading.labels is None and not source.is_long:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wassemble._checks import fail, option, option_or
-from wassemble.inputs.predictions.value import SUM_SLACK, Kind
+from wassemble.inputs.predictions.value import NEARLY, SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
 # Columns that stand beside scores in many tables, by their folded names.
@@ -22,9 +22,8 @@ _BESIDE = frozenset(
     }
 )
 
-# Rows that cannot all sum to nearly 1 by chance, and how nearly.
+# Rows that cannot all sum to nearly 1 by chance.
 _N_TELLING = 10
-_NEARLY = 0.3
 
 
 def doubt_rest(left_out: Sequence[str], kind: Kind) -> list[str]:
@@ -68,7 +67,7 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
         ]
     sums = known.sum(axis=1)
     sums = sums[sums > 0]
-    if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= _NEARLY).all():
+    if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= NEARLY).all():
         return [
             f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
             f" rounded or cut off: if they are, {option('normalize', True)} divides each row by its"
