@@ -8,9 +8,10 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from wassemble import InvalidInputError, fuse, read_predictions
+from wassemble import InputWarning, InvalidInputError, fuse, read_predictions
 from wassemble.cli import main
 
 
@@ -144,6 +145,7 @@ def test_percentages_are_refused(put, capsys):
     said = capsys.readouterr().err
     assert "every row sums to 100, or nearly so, as percentages do" in said
     assert "divide the scores by 100" in said
+    assert "multilabel" not in said
     assert fused("a.csv", "--kind", "multilabel") == 0
 
 
@@ -186,6 +188,28 @@ def test_a_stray_column_beside_histograms_is_named(put, tmp_path, capsys, name):
     (tmp_path / "labels.txt").write_text("cat\ndog\n")
     assert fused("a.csv", "--labels", "labels.txt") == 0
     assert fused("a.csv", "--kind", "multilabel") == 0
+
+
+SMALL = ["sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample,cat,dog\nx,.9,.3\n"]
+SMALL += [f"sample,label,score\nx,cat,.{one}\nx,dog,.{two}\n" for one, two in (("55", "4"), "93")]
+
+
+@pytest.mark.parametrize("text", SMALL)
+def test_rows_that_nearly_sum_to_1_are_a_warning_in_a_table_of_any_size(
+    put, tmp_path, capsys, text
+):
+    put(a=text)
+    assert fused("a.csv", "x=a.csv") == 0
+    said = capsys.readouterr().err
+    assert "warning: a: rows sum to" in said
+    assert "--normalize divides each row by its sum" in said
+    assert fused("a.csv", "x=a.csv", "--kind", "multilabel") == 0
+    assert "rows sum" not in capsys.readouterr().err
+    table = pd.read_csv(tmp_path / "a.csv")
+    with pytest.warns(InputWarning, match="rows sum to"):
+        fuse({"a": table, "x": table})
+    with pytest.warns(InputWarning, match="rows sum to"):
+        fuse([read_predictions(tmp_path / "a.csv")])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import numpy as np
 from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
-from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
+from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores, doubt_values
 from wassemble.inputs.predictions.value import (
     Kind,
     Misfit,
@@ -162,7 +162,7 @@ class PredictionFile:
             if reading.labels is None and not source.is_long:
                 doubts = doubt_scores(self.labels, first, kind)
             else:
-                doubts = doubt_rest(source.left_out, kind)
+                doubts = doubt_rest(source.left_out, kind) or doubt_values(first, kind)
         self.kind: Kind = kind
         self.origin = source.origin(path.name, doubts)
         if reading.normalize:

@@ -22,9 +22,6 @@ _BESIDE = frozenset(
     }
 )
 
-# Rows that cannot all sum to nearly 1 by chance.
-_N_TELLING = 10
-
 
 def doubt_rest(left_out: Sequence[str], kind: Kind) -> list[str]:
     """Doubts about columns that are none of the labels asked for, where no histogram is left."""
@@ -59,6 +56,15 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
             f"{labels[0]!r} has whole numbers up to {top:g}: if they are answers, such as grades,"
             f" {column} says so; {option('kind', 'multilabel')} says that they are scores"
         ]
+    return doubt_values(scores, kind)
+
+
+def doubt_values(scores: np.ndarray, kind: Kind) -> list[str]:
+    """Doubts about scores, in a table of any form, whose ``kind`` was detected from these rows."""
+    if kind == "multiclass" or len(scores) == 0:
+        return []
+    known = np.nan_to_num(scores.astype(np.float64, copy=False))
+    top = float(known.max())
     if top > 1 + SUM_SLACK:
         return [
             f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of them"
@@ -67,7 +73,7 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
         ]
     sums = known.sum(axis=1)
     sums = sums[sums > 0]
-    if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= NEARLY).all():
+    if len(sums) and (np.abs(sums - 1) <= NEARLY).all():
         return [
             f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
             f" rounded or cut off: if they are, {option('normalize', True)} divides each row by its"

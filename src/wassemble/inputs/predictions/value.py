@@ -173,7 +173,7 @@ class Predictions:
                 f"the scores of {self.model!r} must be histograms, which sum to 1; {every} sums"
                 " to 100, or nearly so, as percentages do.",
                 hint=f"divide the scores by 100, or {option('normalize', True)} divides each row by"
-                f" its sum; or {option('kind', 'multilabel')} says that they are no histograms",
+                " its sum",
             )
 
     @property
