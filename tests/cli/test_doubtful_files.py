@@ -190,6 +190,23 @@ def test_a_stray_column_beside_histograms_is_named(put, tmp_path, capsys, name):
     assert fused("a.csv", "--kind", "multilabel") == 0
 
 
+def test_scores_on_several_scales_are_a_warning(put, tmp_path, capsys):
+    put(a="sample,cat,dog\nx,80,20\ny,30,70\n", b="sample,cat,dog\nx,.1,.9\ny,.3,.6\n")
+    said = "scores go up to 80 ('a'), but to 0.9 ('b')"
+    assert fused("a.csv", "b.csv", "--kind", "multilabel") == 0
+    assert said in capsys.readouterr().err
+    assert fused("a.csv", "c=a.csv", "--kind", "multilabel") == 0
+    assert "scores go up" not in capsys.readouterr().err
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part-0.csv").write_bytes((tmp_path / f"{name}.csv").read_bytes())
+    assert main(["fuse", "a", "b", "--kind", "multilabel", "--out", "parts"]) == 0
+    assert said in capsys.readouterr().err
+    tables = {name: pd.read_csv(tmp_path / f"{name}.csv") for name in "ab"}
+    with pytest.warns(InputWarning, match=re.escape(said)):
+        fuse(tables, kind="multilabel")
+
+
 SMALL = ["sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample,cat,dog\nx,.9,.3\n"]
 SMALL += [f"sample,label,score\nx,cat,.{one}\nx,dog,.{two}\n" for one, two in (("55", "4"), "93")]
 

@@ -246,7 +246,7 @@ class Fusion:
         members = align_samples(predictions, self.samples)
         chunk = plan.fuse(members, n_threads=n_threads)
         account.add(members, chunk)
-        account.note_silent()
+        account.note_counted()
         consensus = Predictions(
             "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
         )
