@@ -207,6 +207,32 @@ def test_scores_on_several_scales_are_a_warning(put, tmp_path, capsys):
         fuse(tables, kind="multilabel")
 
 
+def test_a_column_without_any_score_is_a_warning(put, tmp_path, capsys):
+    empty = "sample,cat,dog,eel\nx,.7,.3,\ny,.2,.8,\n"
+    put(a=empty, b="sample,cat,dog,eel\nx,.6,.2,.2\ny,.1,.1,.8\n")
+    said = "a: the column 'eel' never has a score"
+    assert fused("a.csv", "b.csv") == 0
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "leave the column out, or --labels lists the others" in printed
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part-0.csv").write_bytes((tmp_path / f"{name}.csv").read_bytes())
+    assert main(["fuse", "a", "b", "--out", "parts"]) == 0
+    assert said in capsys.readouterr().err
+    tables = {name: pd.read_csv(tmp_path / f"{name}.csv") for name in "ab"}
+    with pytest.warns(InputWarning, match=said):
+        fuse(tables)
+
+
+def test_lists_of_best_answers_may_lack_any_label(put, capsys):
+    wide = "sample,cat,dog,eel,fox\nx,.7,.2,,\ny,,.2,.7,\nz,.2,,.6,\n"
+    put(a=wide, b="sample,cat,dog,eel,fox\nx,.6,.2,.1,.1\ny,.1,.1,.7,.1\nz,.1,.1,.7,.1\n")
+    put(c="sample,label,score\nx,cat,.9\ny,dog,.8\n", d="sample,cat,dog\nx,.7,\n")
+    assert fused("a.csv", "b.csv", "c.csv", "d.csv") == 0
+    assert "never" not in capsys.readouterr().err
+
+
 SMALL = ["sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample,cat,dog\nx,.9,.3\n"]
 SMALL += [f"sample,label,score\nx,cat,.{one}\nx,dog,.{two}\n" for one, two in (("55", "4"), "93")]
 

@@ -138,8 +138,9 @@ class FusionAccount:
 
     def read_from(self, origins: Sequence[Origin]) -> None:
         """Note where each model was read from, and what looked odd there."""
-        for model, origin in zip(self.models, origins, strict=True):
+        for model, reported, origin in zip(self.models, self.reported, origins, strict=True):
             model.file, model.id_column, model.ids = origin.file, origin.id_column, origin.ids
+            reported.is_wide = origin.is_wide
             self.warnings += [f"{model.model}: {doubt}" for doubt in origin.doubts]
 
     @property
@@ -209,6 +210,21 @@ class FusionAccount:
         """Warn of what only counting shows, once all is counted."""
         self._note_silent()
         self._note_scales()
+        self._note_empty()
+
+    def _note_empty(self) -> None:
+        """Warn of labels that a wide table declares by a column without a score."""
+        for member, model, reported in zip(
+            self.plan.members, self.models, self.reported, strict=True
+        ):
+            empty = [member.labels[i] for i in reported.find_empty() if reported.is_wide]
+            if empty:
+                self.warnings.append(
+                    f"{model.model}: the {'column' if len(empty) == 1 else 'columns'}"
+                    f" {enumerate_names(empty)} never {'has' if len(empty) == 1 else 'have'} a"
+                    " score, which counts as an answer to a label that the model knows; if it does"
+                    f" not, leave the column out, or {option('labels')} lists the others"
+                )
 
     def _note_scales(self) -> None:
         """Warn of scores of labels that are on several scales, of which the larger one decides."""

@@ -20,6 +20,7 @@ class Reported:
     never: np.ndarray | None = None  # labels without a score so far, as a mask; None: no answer yet
     n_by_size: Counter[int] = field(default_factory=Counter)  # answers with so many scores
     largest: float = 0.0
+    is_wide: bool = False  # read from a table with a column for each label
 
     def add(self, scores: np.ndarray, missing: np.ndarray, answered: np.ndarray) -> None:
         """Count the rows that are ``answered``; ``missing`` are scores that are nan."""

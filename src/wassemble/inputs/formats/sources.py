@@ -104,7 +104,7 @@ class Source:
     def origin(self, file: str, doubts: Iterable[str] = ()) -> Origin:
         """What there is to say of how ``file`` was read."""
         told = describe_ids(file, self.id_column, self.has_ids, doubts)
-        return replace(told, labels_occur=self.labels_occur)
+        return replace(told, is_wide=not self.is_long, labels_occur=self.labels_occur)
 
 
 class PredictionFile:

@@ -94,7 +94,11 @@ def predictions_from_frame(
         elif kind is None:
             left_out = layout.left_out if isinstance(layout, WideLayout) else ()
             doubts = doubt_rest(left_out, made.kind) or doubt_values(scores, made.kind)
-        made.origin = replace(_origin(table, layout, doubts), labels_occur=labels_occur)
+        made.origin = replace(
+            _origin(table, layout, doubts),
+            is_wide=isinstance(layout, WideLayout),
+            labels_occur=labels_occur,
+        )
     return made.normalized() if reading.normalize else made
 
 

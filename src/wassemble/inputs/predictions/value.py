@@ -36,6 +36,7 @@ class Origin:
     ids: str | None = None  # in words, where the ids were
     has_ids: bool = True  # if not, its rows were counted
     doubts: tuple[str, ...] = ()  # what makes one doubt that the table means what was read
+    is_wide: bool = False  # it is a table with a column for each label
     labels_occur: bool = False  # its labels are those that occur, in the order in which they do
 
     def of_normalized(self) -> Origin:
