@@ -233,6 +233,21 @@ def test_lists_of_best_answers_may_lack_any_label(put, capsys):
     assert "never" not in capsys.readouterr().err
 
 
+def test_a_target_label_that_nothing_reaches_is_a_warning(put, tmp_path, capsys):
+    put(a="sample,car,dog\nx,.7,.3\n", b="sample,car,dog\nx,.6,.4\n")
+    (tmp_path / "words.txt").write_text("car 1 0 0\ndog 0 1 0\nbus .9 .1 0\n")
+    (tmp_path / "target.txt").write_text("car\nbus\ntrain\n")
+    said = "the target label 'train' cannot be reached from any label of any model"
+    way = ("a.csv", "b.csv", "--embeddings", "words.txt", "--target", "target.txt")
+    assert fused(*way) == 0
+    assert said in capsys.readouterr().err
+    (tmp_path / "target.txt").write_text("car\nbus\n")
+    assert fused(*way) == 0
+    assert "cannot be reached" not in capsys.readouterr().err
+    with pytest.warns(InputWarning, match="labels 'bus', 'train' cannot be reached"):
+        fuse([read_predictions("a.csv")], target=["car", "bus", "train"])
+
+
 SMALL = ["sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample,cat,dog\nx,.9,.3\n"]
 SMALL += [f"sample,label,score\nx,cat,.{one}\nx,dog,.{two}\n" for one, two in (("55", "4"), "93")]
 

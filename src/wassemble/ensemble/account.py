@@ -122,7 +122,21 @@ class FusionAccount:
                 f"the kernel ({'; '.join(origins)}) joins no two labels of different names: it"
                 " does nothing that their names do not"
             )
+        account._note_unreached()
         return account
+
+    def _note_unreached(self) -> None:
+        """Warn of target labels that nothing leads to; where none is reached is told elsewhere."""
+        reached = np.any([member.reached for member in self.plan.members], axis=0)
+        unreached = [self.plan.target.names[i] for i in np.flatnonzero(~reached).tolist()]
+        if unreached and reached.any():
+            one = len(unreached) == 1
+            self.warnings.append(
+                f"the target {'label' if one else 'labels'} {enumerate_names(unreached)} cannot be"
+                f" reached from any label of any model, and {'is' if one else 'are'} 0 everywhere;"
+                f" {option('aliases')} or a kernel says what leads there, or leave"
+                f" {'it' if one else 'them'} out of {option('target')}"
+            )
 
     @property
     def kernels(self) -> list[dict[str, Any]]:
