@@ -248,6 +248,17 @@ def test_a_target_label_that_nothing_reaches_is_a_warning(put, tmp_path, capsys)
         fuse([read_predictions("a.csv")], target=["car", "bus", "train"])
 
 
+def test_agreeing_scores_of_labels_are_told_to_be_raised_to_a_power(put, capsys):
+    put(a="sample,cat,dog\nx,.9,.5\n")
+    assert fused("a.csv", "b=a.csv") == 0
+    assert "models agree are raised to the power 0.87" in capsys.readouterr().err
+    agreed = read_predictions("fused.csv").scores
+    np.testing.assert_allclose(agreed, [[0.9 ** (2 / 2.3), 0.5 ** (2 / 2.3)]], rtol=1e-3)
+    assert fused("a.csv", "b=a.csv", "--rule", "arithmetic") == 0
+    assert "raised" not in capsys.readouterr().err
+    np.testing.assert_allclose(read_predictions("fused.csv").scores, [[0.9, 0.5]])
+
+
 SMALL = ["sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample,cat,dog\nx,.9,.3\n"]
 SMALL += [f"sample,label,score\nx,cat,.{one}\nx,dog,.{two}\n" for one, two in (("55", "4"), "93")]
 

@@ -328,6 +328,12 @@ class FusionAccount:
                 f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
                 " --top lists the first of them"
             )
+        if plan.kind == "multilabel" and plan.rule.flattening < 1:
+            said.append(
+                "scores on which all models agree are raised to the power"
+                f" {plan.rule.flattening:.3g}: scores of labels have no mass of 1 by which to take"
+                " this back"
+            )
         if plan.kind == "multiclass" and self.most_mass:
             if plan.rule.flattening < 1:
                 said.append(
