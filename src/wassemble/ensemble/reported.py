@@ -27,7 +27,7 @@ class Reported:
         if not answered.any():
             return
         missing = missing[answered]
-        self._keep_empty(missing.all(axis=0))
+        self._keep_empty(np.asarray(missing.all(axis=0)))
         sizes, counts = np.unique((~missing).sum(axis=1), return_counts=True)
         self.n_by_size.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
         self.largest = max(self.largest, float(np.nanmax(scores[answered])))
