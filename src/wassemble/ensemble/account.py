@@ -212,7 +212,10 @@ class FusionAccount:
             told = given if given.kind == kind else given.replace(kind=kind)
             left = told.unobserved_mass
             missing = np.isnan(given.scores)
-            reported.add(given.scores, missing, rows)
+            if kind == "multilabel" or (missing.any() and not reported.is_full):
+                reported.add(given.scores, missing, rows)
+            else:  # without a call, for most tables are like this
+                reported.is_full |= bool(rows.any())
             partial = (missing.any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
             if kind == "multiclass" and not given.is_hard:
@@ -231,7 +234,9 @@ class FusionAccount:
         for member, model, reported in zip(
             self.plan.members, self.models, self.reported, strict=True
         ):
-            empty = [member.labels[i] for i in reported.find_empty() if reported.is_wide]
+            if not reported.is_wide or reported.is_full:
+                continue
+            empty = [member.labels[i] for i in reported.find_empty()]
             if empty:
                 self.warnings.append(
                     f"{model.model}: the {'column' if len(empty) == 1 else 'columns'}"

@@ -156,7 +156,8 @@ class PredictionFile:
             looked_at = Predictions(
                 model, self.samples[rows], self.labels, first, is_hard=self.is_hard
             )
-            kind, self.misfit = looked_at.kind, looked_at.misfit
+            kind = looked_at.kind
+            self.misfit = looked_at.misfit if kind == "multilabel" else None
             self._evidence = _find_evidence(first)
             self._n_looked_at = self.n_samples if source.is_long else len(first)
             if reading.labels is None and not source.is_long:
