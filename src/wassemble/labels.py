@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +20,16 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from wassemble._checks import fail, option_or
+from wassemble._checks import fail, option, option_or
 
 Meanings = Mapping[str, str | Mapping[str, float]]
 """What label names stand for: one target label, or several with the share of each."""
 
 # Above this, a float64 no longer holds every whole number.
 _LARGEST_WHOLE = 2**53
+# A number as it may be written in several ways: sign, digits, and digits after the point. One with
+# an exponent may as well be a code, such as 1e5.
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?|([+-]?)\.([0-9]+)")
 # Positions beyond it have distances whose squares no float64 holds.
 _FARTHEST = 1e150
 
@@ -169,7 +173,7 @@ class LabelSpace(tuple[str, ...]):
             left aside, so that one table serves several models and tasks.
         fold : bool
             Match what is left by names without regard to case, underscores, hyphens and
-            repeated spaces.
+            repeated spaces, and numbers by their value.
         """
         meanings = {read_name(name): _goals(meant) for name, meant in (aliases or {}).items()}
         by_folded = target._folded() if fold else {}
@@ -341,7 +345,12 @@ def _read_positions(positions: Any, names: Sequence[str]) -> tuple[float, ...]:
                 hint="give them in a larger unit: only proportions of distances matter",
             )
         if first.setdefault(position, name) != name:
-            fail(f"`positions` must differ; got {position:g} for {first[position]!r} and {name!r}.")
+            fail(
+                f"`positions` must differ; got {position:g} for {first[position]!r} and {name!r}.",
+                hint=f"{option('fold', True)} takes them for one label"
+                if fold_name(name) == fold_name(first[position])
+                else None,
+            )
     return read
 
 
@@ -403,16 +412,28 @@ def are_numbers(labels: Iterable[str]) -> bool:
 
 
 def fold_name(name: str) -> str:
-    """``name`` without regard to case, underscores, hyphens and repeated spaces.
+    """``name`` without regard to case, underscores, hyphens, repeated spaces and zeros of a number.
 
     Examples
     --------
     >>> fold_name("Polar_Bear") == fold_name("polar  bear")
     True
+    >>> fold_name("2.0"), fold_name("02"), fold_name("-2"), fold_name("2.0 litres")
+    ('2', '2', '-2', '2.0 litres')
     """
     text = unicodedata.normalize("NFKC", name).casefold()
+    if number := _NUMBER.fullmatch(text.strip()):
+        return _fold_number(*number.groups(default=""))
     # A name of nothing but hyphens stays what it is.
     return " ".join(text.replace("_", " ").replace("-", " ").split()) or text
+
+
+def _fold_number(sign: str, whole: str, part: str, sign_of_part: str, only_part: str) -> str:
+    """A number without zeros that say nothing; as text, for it may have any number of digits."""
+    digits, rest = whole.lstrip("0") or "0", (part or only_part).rstrip("0")
+    number = f"{digits}.{rest}" if rest else digits
+    # The hyphen of -1 is no hyphen between words.
+    return f"-{number}" if "-" in (sign, sign_of_part) and number != "0" else number
 
 
 def fold_meanings(

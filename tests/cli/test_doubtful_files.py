@@ -2,14 +2,16 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from wassemble import read_predictions
+from wassemble import InputWarning, InvalidInputError, fuse, read_predictions
 from wassemble.cli import main
 
 
@@ -73,6 +75,48 @@ def test_unicode_forms_of_a_label_are_a_warning(put, capsys):
     assert "Unicode form are different labels" in capsys.readouterr().err
 
 
+WHOLE = "sample,cat,1,2\nx,.2,.5,.3\n"
+
+
+@pytest.mark.parametrize("header", ["1.0,2.0", "01,02", "+1,2.", "1.00,02.0"])
+def test_a_number_that_is_written_in_two_ways_is_a_warning(put, capsys, header):
+    put(a=WHOLE, b=WHOLE.replace("1,2", header))
+    one, two = header.split(",")
+    assert fused("a.csv", "b.csv") == 0
+    said = capsys.readouterr().err
+    assert "the way a number is written (1, 1.0, 01)" in said
+    assert f"'1' and '{one}'; '2' and '{two}'. --fold takes them for the same label" in said
+    assert fused("a.csv", "b.csv", "--fold") == 0
+    assert "warning" not in capsys.readouterr().err
+    folded = read_predictions("fused.csv")
+    assert folded.labels.names == ("cat", "1", "2")
+    np.testing.assert_allclose(folded.scores, [[0.2, 0.5, 0.3]], atol=1e-6)
+
+
+def test_a_number_is_matched_between_a_long_and_a_wide_table_and_json(put, tmp_path, capsys):
+    put(a="sample,label,score\nx,1,.5\nx,2,.5\n", b=WHOLE.replace("1,2", "1.0,2.0"))
+    (tmp_path / "c.jsonl").write_text('{"sample": "x", "scores": {"1.0": 0.4, "2.0": 0.6}}\n')
+    for other in ("b.csv", "c.jsonl"):
+        assert fused("a.csv", other) == 0
+        assert "'1' and '1.0'; '2' and '2.0'" in capsys.readouterr().err.replace("\n", " ")
+        assert fused("a.csv", other, "--fold") == 0
+        assert "warning" not in capsys.readouterr().err
+
+
+def test_versions_beside_names_keep_their_names(put, tmp_path, capsys):
+    put(a="sample,app,2.0\nx,.6,.4\n", b="sample,app,2.0\nx,.7,.3\n")
+    assert fused("a.csv", "b.csv") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert (tmp_path / "fused.csv").read_text().startswith("sample,app,2.0\n")
+
+
+def test_grades_of_one_number_are_told_apart_from_a_line(put, capsys):
+    put(a="sample,1,2\nx,.7,.3\n", b="sample,1.0,2.0\nx,.6,.4\n")
+    assert fused("a.csv", "b.csv", "--ordered") == 2
+    assert "hint: --fold takes them for one label" in capsys.readouterr().err
+    assert fused("a.csv", "b.csv", "--ordered", "--fold") == 0
+
+
 def test_models_without_a_label_in_common_are_a_warning(put, capsys):
     put(a="sample,cat,dog\nx,.7,.3\n", b="sample,Katze,Hund\nx,.6,.4\n")
     assert fused("a.csv", "b.csv") == 0
@@ -101,6 +145,7 @@ def test_percentages_are_refused(put, capsys):
     said = capsys.readouterr().err
     assert "every row sums to 100, or nearly so, as percentages do" in said
     assert "divide the scores by 100" in said
+    assert "multilabel" not in said
     assert fused("a.csv", "--kind", "multilabel") == 0
 
 
@@ -143,6 +188,120 @@ def test_a_stray_column_beside_histograms_is_named(put, tmp_path, capsys, name):
     (tmp_path / "labels.txt").write_text("cat\ndog\n")
     assert fused("a.csv", "--labels", "labels.txt") == 0
     assert fused("a.csv", "--kind", "multilabel") == 0
+
+
+def test_scores_on_several_scales_are_a_warning(put, tmp_path, capsys):
+    put(a="sample,cat,dog\nx,80,20\ny,30,70\n", b="sample,cat,dog\nx,.1,.9\ny,.3,.6\n")
+    said = "scores go up to 80 ('a'), but to 0.9 ('b')"
+    assert fused("a.csv", "b.csv", "--kind", "multilabel") == 0
+    assert said in capsys.readouterr().err
+    assert fused("a.csv", "c=a.csv", "--kind", "multilabel") == 0
+    assert "scores go up" not in capsys.readouterr().err
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part-0.csv").write_bytes((tmp_path / f"{name}.csv").read_bytes())
+    assert main(["fuse", "a", "b", "--kind", "multilabel", "--out", "parts"]) == 0
+    assert said in capsys.readouterr().err
+    tables = {name: pd.read_csv(tmp_path / f"{name}.csv") for name in "ab"}
+    with pytest.warns(InputWarning, match=re.escape(said)):
+        fuse(tables, kind="multilabel")
+
+
+def test_a_column_without_any_score_is_a_warning(put, tmp_path, capsys):
+    empty = "sample,cat,dog,eel\nx,.7,.3,\ny,.2,.8,\n"
+    put(a=empty, b="sample,cat,dog,eel\nx,.6,.2,.2\ny,.1,.1,.8\n")
+    said = "a: the column 'eel' never has a score"
+    assert fused("a.csv", "b.csv") == 0
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "leave the column out, or --labels lists the others" in printed
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part-0.csv").write_bytes((tmp_path / f"{name}.csv").read_bytes())
+    assert main(["fuse", "a", "b", "--out", "parts"]) == 0
+    assert said in capsys.readouterr().err
+    tables = {name: pd.read_csv(tmp_path / f"{name}.csv") for name in "ab"}
+    with pytest.warns(InputWarning, match=said):
+        fuse(tables)
+
+
+def test_lists_of_best_answers_may_lack_any_label(put, capsys):
+    wide = "sample,cat,dog,eel,fox\nx,.7,.2,,\ny,,.2,.7,\nz,.2,,.6,\n"
+    put(a=wide, b="sample,cat,dog,eel,fox\nx,.6,.2,.1,.1\ny,.1,.1,.7,.1\nz,.1,.1,.7,.1\n")
+    put(c="sample,label,score\nx,cat,.9\ny,dog,.8\n", d="sample,cat,dog\nx,.7,\n")
+    assert fused("a.csv", "b.csv", "c.csv", "d.csv") == 0
+    assert "never" not in capsys.readouterr().err
+
+
+def test_a_target_label_that_nothing_reaches_is_a_warning(put, tmp_path, capsys):
+    put(a="sample,car,dog\nx,.7,.3\n", b="sample,car,dog\nx,.6,.4\n")
+    (tmp_path / "words.txt").write_text("car 1 0 0\ndog 0 1 0\nbus .9 .1 0\n")
+    (tmp_path / "target.txt").write_text("car\nbus\ntrain\n")
+    said = "the target label 'train' cannot be reached from any label of any model"
+    way = ("a.csv", "b.csv", "--embeddings", "words.txt", "--target", "target.txt")
+    assert fused(*way) == 0
+    assert said in capsys.readouterr().err
+    (tmp_path / "target.txt").write_text("car\nbus\n")
+    assert fused(*way) == 0
+    assert "cannot be reached" not in capsys.readouterr().err
+    with pytest.warns(InputWarning, match="labels 'bus', 'train' cannot be reached"):
+        fuse([read_predictions("a.csv")], target=["car", "bus", "train"])
+
+
+def test_agreeing_scores_of_labels_are_told_to_be_raised_to_a_power(put, capsys):
+    put(a="sample,cat,dog\nx,.9,.5\n")
+    assert fused("a.csv", "b=a.csv") == 0
+    assert "models agree are raised to the power 0.87" in capsys.readouterr().err
+    agreed = read_predictions("fused.csv").scores
+    np.testing.assert_allclose(agreed, [[0.9 ** (2 / 2.3), 0.5 ** (2 / 2.3)]], rtol=1e-3)
+    assert fused("a.csv", "b=a.csv", "--rule", "arithmetic") == 0
+    assert "raised" not in capsys.readouterr().err
+    np.testing.assert_allclose(read_predictions("fused.csv").scores, [[0.9, 0.5]])
+
+
+SMALL = ["sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample,cat,dog\nx,.9,.3\n"]
+SMALL += [f"sample,label,score\nx,cat,.{one}\nx,dog,.{two}\n" for one, two in (("55", "4"), "93")]
+
+
+@pytest.mark.parametrize("text", SMALL)
+def test_rows_that_nearly_sum_to_1_are_a_warning_in_a_table_of_any_size(
+    put, tmp_path, capsys, text
+):
+    put(a=text)
+    assert fused("a.csv", "x=a.csv") == 0
+    said = capsys.readouterr().err
+    assert "warning: a: rows sum to" in said
+    assert "--normalize divides each row by its sum" in said
+    assert fused("a.csv", "x=a.csv", "--kind", "multilabel") == 0
+    assert "rows sum" not in capsys.readouterr().err
+    table = pd.read_csv(tmp_path / "a.csv")
+    with pytest.warns(InputWarning, match="rows sum to"):
+        fuse({"a": table, "x": table})
+    with pytest.warns(InputWarning, match="rows sum to"):
+        fuse([read_predictions(tmp_path / "a.csv")])
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "first"),
+    [
+        ("sample,cat,dog\nx,.7,.3\ny,.58,.4\n", "sample 'y' sums to 0.98", "--normalize"),
+        ("sample,cat,dog\nx,.55,.4\ny,.2,.75\n", "sample 'x' sums to 0.95", "--normalize"),
+        ("sample,cat,dog\nx,.9,.8\ny,.58,.4\n", "sample 'x' sums to 1.7", "--kind multilabel"),
+        ("sample,label\nx,cat\ny,cat\ny,dog\n", "sample 'y' has 2 labels", "--kind multilabel"),
+    ],
+)
+def test_mixed_kinds_are_told_with_the_sample_that_makes_one_of_them(
+    put, tmp_path, capsys, text, why, first
+):
+    put(a="sample,cat,dog\nx,.7,.3\ny,.6,.4\n", b=text)
+    assert fused("a.csv", "b.csv") == 2
+    said = capsys.readouterr().err
+    assert f"got a multiclass, b multilabel ({why})" in said
+    assert f"hint: {first}" in said
+    assert "--normalize divides each row by its sum" in said
+    models = [read_predictions(tmp_path / f"{name}.csv") for name in "ab"]
+    with pytest.raises(InvalidInputError, match=re.escape(why)):
+        fuse(models)
 
 
 def test_labels_that_leave_no_histogram_are_told_with_what_they_leave_out(put, tmp_path, capsys):

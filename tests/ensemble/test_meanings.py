@@ -219,7 +219,8 @@ def test_models_that_are_not_listed_go_by_name():
 
 def test_an_alias_counts_before_the_spelling():
     model = one("model", ["1", "one"], [0.3, 0.7])
-    fusion = Fusion(aliases={"1": "one"}, target=["1", "one"]).run([model])
+    with pytest.warns(InputWarning, match="'1' cannot be reached"):
+        fusion = Fusion(aliases={"1": "one"}, target=["1", "one"]).run([model])
     assert scores_of(fusion)["one"] == pytest.approx(1)
 
 

@@ -140,7 +140,9 @@ truth_column_option = click.option(
 )
 
 fold_option = click.option(
-    "--fold", is_flag=True, help="Match labels whatever their case, and with _ and - as spaces."
+    "--fold",
+    is_flag=True,
+    help="Match labels whatever their case, with _ and - as spaces, and 2.0 as 2.",
 )
 
 allow_disjoint_option = click.option(

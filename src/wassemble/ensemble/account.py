@@ -13,6 +13,7 @@ from wassemble.ensemble.completion import describe_rule
 from wassemble.ensemble.label_overlap import find_others
 from wassemble.ensemble.members import Member
 from wassemble.ensemble.plan import NO_ANSWER, Chunk, FusionPlan, Ready
+from wassemble.ensemble.reported import Reported
 from wassemble.errors import option, option_or, tell_count
 from wassemble.inputs import Predictions
 from wassemble.inputs.predictions.value import SUM_SLACK, Origin
@@ -31,6 +32,9 @@ _MANY_MISSING = 0.1
 
 # What holds a consensus against the truth, in Python.
 JUDGES = "metrics.accuracy, learn_ensemble"
+# A largest score beyond it is no rounded probability: scores are on another scale.
+_SCALE = 1.5
+
 # What is said of samples without a consensus.
 _SILENCE = "no model answered, or none with a target label; left empty"
 
@@ -84,6 +88,7 @@ class FusionAccount:
     n_tied: int = 0  # samples with several best labels
     n_compared: int = 0  # samples with a best label, by the consensus and by the mean
     n_same_as_mean: int = 0  # those on which both have the same, or one of several, in first place
+    reported: list[Reported] = field(default_factory=list, repr=False)  # by each model
     # What was fused to which consensus, where the mean was not yet compared with it.
     pending: list[tuple[Ready, np.ndarray]] = field(default_factory=list, repr=False)
     is_learned: bool = False  # what labels stand for was learned, and is not up for a change
@@ -109,7 +114,7 @@ class FusionAccount:
             )
             for member in plan.members
         ]
-        account = cls(plan, kind_is_detected, models)
+        account = cls(plan, kind_is_detected, models, reported=[Reported() for _ in models])
         kernels = account.kernels
         if kernels and all(UNJOINED in kernel["notes"] for kernel in kernels):
             origins = dict.fromkeys(kernel["origin"] for kernel in kernels)
@@ -117,7 +122,21 @@ class FusionAccount:
                 f"the kernel ({'; '.join(origins)}) joins no two labels of different names: it"
                 " does nothing that their names do not"
             )
+        account._note_unreached()
         return account
+
+    def _note_unreached(self) -> None:
+        """Warn of target labels that nothing leads to; where none is reached is told elsewhere."""
+        reached = np.any([member.reached for member in self.plan.members], axis=0)
+        unreached = [self.plan.target.names[i] for i in np.flatnonzero(~reached).tolist()]
+        if unreached and reached.any():
+            one = len(unreached) == 1
+            self.warnings.append(
+                f"the target {'label' if one else 'labels'} {enumerate_names(unreached)} cannot be"
+                f" reached from any label of any model, and {'is' if one else 'are'} 0 everywhere;"
+                f" {option('aliases')} or a kernel says what leads there, or leave"
+                f" {'it' if one else 'them'} out of {option('target')}"
+            )
 
     @property
     def kernels(self) -> list[dict[str, Any]]:
@@ -133,8 +152,9 @@ class FusionAccount:
 
     def read_from(self, origins: Sequence[Origin]) -> None:
         """Note where each model was read from, and what looked odd there."""
-        for model, origin in zip(self.models, origins, strict=True):
+        for model, reported, origin in zip(self.models, self.reported, origins, strict=True):
             model.file, model.id_column, model.ids = origin.file, origin.id_column, origin.ids
+            reported.is_wide = origin.is_wide
             self.warnings += [f"{model.model}: {doubt}" for doubt in origin.doubts]
 
     @property
@@ -185,20 +205,62 @@ class FusionAccount:
 
     def _count_answers(self, predictions: Sequence[Predictions], answered: Any) -> None:
         kind = self.plan.kind
-        for model, given, rows in zip(self.models, predictions, answered, strict=True):
+        each = zip(self.models, self.reported, predictions, answered, strict=True)
+        for model, reported, given, rows in each:
             model.is_hard |= given.is_hard
             model.n_answered += int(rows.sum())
             told = given if given.kind == kind else given.replace(kind=kind)
             left = told.unobserved_mass
-            partial = (np.isnan(given.scores).any(axis=1) | (left > 0)) & rows
+            missing = np.isnan(given.scores)
+            if kind == "multilabel" or (missing.any() and not reported.is_full):
+                reported.add(given.scores, missing, rows)
+            else:  # without a call, for most tables are like this
+                reported.is_full |= bool(rows.any())
+            partial = (missing.any(axis=1) | (left > 0)) & rows
             model.n_partial += int(partial.sum())
             if kind == "multiclass" and not given.is_hard:
                 off = np.abs(np.nansum(given.scores, axis=1, dtype=np.float64) - 1) > SUM_SLACK
                 model.n_rounded += int((off & ~partial & rows).sum())
             model.unobserved_mass += float(left[partial].sum())
 
-    def note_silent(self) -> None:
-        """Warn of models that answered nothing, once all is counted."""
+    def note_counted(self) -> None:
+        """Warn of what only counting shows, once all is counted."""
+        self._note_silent()
+        self._note_scales()
+        self._note_empty()
+
+    def _note_empty(self) -> None:
+        """Warn of labels that a wide table declares by a column without a score."""
+        for member, model, reported in zip(
+            self.plan.members, self.models, self.reported, strict=True
+        ):
+            if not reported.is_wide or reported.is_full:
+                continue
+            empty = [member.labels[i] for i in reported.find_empty()]
+            if empty:
+                self.warnings.append(
+                    f"{model.model}: the {'column' if len(empty) == 1 else 'columns'}"
+                    f" {enumerate_names(empty)} never {'has' if len(empty) == 1 else 'have'} a"
+                    " score, which counts as an answer to a label that the model knows; if it does"
+                    f" not, leave the column out, or {option('labels')} lists the others"
+                )
+
+    def _note_scales(self) -> None:
+        """Warn of scores of labels that are on several scales, of which the larger one decides."""
+        if self.plan.kind != "multilabel":
+            return
+        largest = {m.model: r.largest for m, r in zip(self.models, self.reported, strict=True)}
+        high = {model: top for model, top in largest.items() if top > _SCALE}
+        low = {model: top for model, top in largest.items() if 0 < top <= _SCALE}
+        if high and low:
+            self.warnings.append(
+                f"scores go up to {_tell_tops(high)}, but to {_tell_tops(low)}: on several scales,"
+                " the larger scores outweigh the others; bring all models to one scale, such as"
+                " percentages divided by 100"
+            )
+
+    def _note_silent(self) -> None:
+        """Warn of models that answered nothing."""
         self.warnings += [
             f"{model.model!r} answered none of {tell_count(self.n_samples, 'sample')} and has no"
             " say: its table has no rows, or its scores are all missing or 0"
@@ -270,6 +332,12 @@ class FusionAccount:
             said.append(
                 f"{self.n_tied:,} of {self.n_samples:,} samples have several labels in first place:"
                 " --top lists the first of them"
+            )
+        if plan.kind == "multilabel" and plan.rule.flattening < 1:
+            said.append(
+                "scores on which all models agree are raised to the power"
+                f" {plan.rule.flattening:.3g}: scores of labels have no mass of 1 by which to take"
+                " this back"
             )
         if plan.kind == "multiclass" and self.most_mass:
             if plan.rule.flattening < 1:
@@ -419,6 +487,13 @@ class FusionAccount:
 
     def _n_missing(self, model: ModelAccount) -> int:
         return self.n_samples - model.n_answered
+
+
+def _tell_tops(tops: dict[str, float]) -> str:
+    """Largest scores, each with its model."""
+    told = [f"{top:.4g} ({model!r})" for model, top in tops.items()]
+    more = f" and of {len(told) - _N_FIRST} more" if len(told) > _N_FIRST else ""
+    return ", ".join(told[:_N_FIRST]) + more
 
 
 def _merged(member: Member) -> list[tuple[list[str], str]]:

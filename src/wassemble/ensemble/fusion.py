@@ -99,7 +99,8 @@ class Fusion:
         labels of a model that stand for one are summed (histograms), or the largest is taken
         (multi-label scores).
     fold : bool
-        Match names without regard to case, underscores, hyphens and repeated spaces.
+        Match names without regard to case, underscores, hyphens and repeated spaces, and
+        numbers by their value: 2, 2.0 and 02.
     other : str, or dict of model name to str, optional
         The label by which models say "none of the labels I declare": its mass may go to every
         target label that the model does not declare. Mass on any other label that leads to no
@@ -245,7 +246,7 @@ class Fusion:
         members = align_samples(predictions, self.samples)
         chunk = plan.fuse(members, n_threads=n_threads)
         account.add(members, chunk)
-        account.note_silent()
+        account.note_counted()
         consensus = Predictions(
             "consensus", members[0].samples, plan.target, chunk.scores, kind=plan.kind
         )

@@ -139,7 +139,7 @@ def find_others(labels: LabelSpace) -> list[str]:
 
 
 def find_twins(ones: Iterable[str], others: Iterable[str]) -> list[tuple[str, str]]:
-    """Names of two sets that differ only in case, spaces, hyphens or Unicode form.
+    """Names of two sets that differ only in how they are written, as `fold_name` forgets it.
 
     Examples
     --------
@@ -197,7 +197,8 @@ def tell_twins(twins: Sequence[tuple[str, str]]) -> str:
     pairs = "; ".join(f"{a!r} and {b!r}" for a, b in twins[:_N_SHOWN])
     more = f" and {len(twins) - _N_SHOWN:,} more" if len(twins) > _N_SHOWN else ""
     return (
-        "labels that differ only in case, spaces, hyphens or Unicode form are different labels:"
+        "labels that differ only in case, spaces, hyphens, the way a number is written (1, 1.0, 01)"
+        " or Unicode form are different labels:"
         f" {pairs}{more}. {_fold()}"
     )
 

@@ -159,12 +159,28 @@ def common_kind(predictions: Sequence[Any], kind: Kind | None) -> tuple[Kind, bo
     if len(set(kinds.values())) > 1:
         if all(hasattr(p, "samples") for p in predictions):
             refuse_transposed(predictions)
-        each = ", ".join(f"{model} {found}" for model, found in kinds.items())
-        fail(
-            f"models must be all multi-class or all multi-label; got {each}.",
-            hint=f"{option('kind', 'multilabel')} takes rows of any mass",
-        )
+        _refuse_mixed(predictions)
     return predictions[0].kind, all(p.kind_is_detected for p in predictions)
+
+
+def _refuse_mixed(models: Sequence[Any]) -> NoReturn:
+    """Say why each model is taken for what it is, and what would make them alike."""
+    misfits = [model.misfit for model in models]
+    each = ", ".join(
+        f"{model.model} {model.kind}" + (f" ({misfit})" if misfit else "")
+        for model, misfit in zip(models, misfits, strict=True)
+    )
+    any_mass = f"{option('kind', 'multilabel')} takes rows of any mass"
+    shares = (
+        f"{option('normalize', True)} divides each row by its sum, if labels exclude each other"
+    )
+    known = [misfit for misfit in misfits if misfit is not None]
+    is_rounding = bool(known) and all(misfit.is_near for misfit in known)
+    ways = [shares, any_mass] if is_rounding else [any_mass, shares]
+    fail(
+        f"models must be all multi-class or all multi-label; got {each}.",
+        hint="; ".join(ways),
+    )
 
 
 def align_samples(

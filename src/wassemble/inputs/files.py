@@ -16,7 +16,7 @@ from wassemble._checks import fail, option
 from wassemble._files import whole_file
 from wassemble.inputs.formats import Append, Format, recognise
 from wassemble.inputs.formats.sources import PredictionFile, Source, blame
-from wassemble.inputs.predictions.doubts import doubt_scores
+from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores, doubt_values
 from wassemble.inputs.predictions.truth import check_truth
 from wassemble.inputs.predictions.value import Kind, Predictions, check_kind
 from wassemble.inputs.reading import Reading, ReadingFields
@@ -69,8 +69,12 @@ def read_predictions(
     """
     with _opened(path, reading, changes) as (file, how, source):
         made = _read(file, source, how, model)
-        if made.kind_is_detected and how.labels is None and not source.is_long:
-            doubts = doubt_scores(made.labels, made.scores, made.kind)
+        if made.kind_is_detected:
+            if how.labels is None and not source.is_long:
+                doubts = doubt_scores(made.labels, made.scores, made.kind)
+            else:
+                doubts = doubt_rest(source.left_out, made.kind)
+                doubts = doubts or doubt_values(made.scores, made.kind)
             made.origin = source.origin(file.path.name, doubts)
         return made.normalized() if how.normalize else made
 

@@ -15,7 +15,7 @@ from wassemble.inputs.files import open_predictions
 from wassemble.inputs.folders import Folder, open_folder
 from wassemble.inputs.formats import recognise
 from wassemble.inputs.formats.sources import PredictionFile
-from wassemble.inputs.predictions.value import Kind, Origin, Predictions
+from wassemble.inputs.predictions.value import Kind, Misfit, Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -69,6 +69,8 @@ class DataSet:
     kind : {"multiclass", "multilabel"}
         Of the same parts.
     kind_is_detected : bool
+    misfit : Misfit or None
+        What shows in the first of them that these are no histograms.
     typical : PartFile
         The first part with these labels and this kind.
     origin : Origin
@@ -91,12 +93,14 @@ class DataSet:
         filled: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
         empty: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
         origins: dict[PartFile, Origin] = {}
+        misfits: dict[PartFile, Misfit | None] = {}
         first_error = None
         for part in self.parts.values():
             try:
                 with self.reader.open(part.file) as opened:
                     told = opened.labels, opened.kind, opened.kind_is_detected
                     (filled if opened.n_samples else empty)[part] = told
+                    misfits[part] = opened.misfit
                     origins[part] = replace(opened.origin, file=f"{self.reader.folder.name}/")
             except (InvalidInputError, OSError) as error:
                 first_error = first_error or error
@@ -110,7 +114,7 @@ class DataSet:
         most, _ = Counter(seen.values()).most_common(1)[0]  # the first of them in a tie
         self.labels, self.kind, self.kind_is_detected = most
         self.typical = next(part for part, told in seen.items() if told == most)
-        self.origin = origins[self.typical]
+        self.origin, self.misfit = origins[self.typical], misfits[self.typical]
 
     def chunks(self, n_rows: int) -> Iterator[Predictions]:
         """Every sample, part after part, at most ``n_rows`` at a time."""

@@ -73,7 +73,7 @@ def fuse_files(
     check_inputs(account, files, fusion.kernel, **how_matched)
     how: Any = {"n_threads": n_threads, "progress": progress, "receive": receive}
     fuse_by_plan(account, files, out, samples=fusion.samples, **how)
-    account.note_silent()
+    account.note_counted()
     warn_of_inputs(account.warnings)
     return account
 

@@ -309,7 +309,7 @@ def test_percentages_are_refused_in_words_of_the_page_and_read_when_divided(libr
     words = refused.body.decode()
     assert "shares.csv" in words
     assert '"Divide each row by its sum" divides each row by its sum' in words
-    assert '"Rows are" multilabel' in words
+    assert '"Rows are" multilabel' not in words
     read = library.case(View(file=("shares.csv",), normalize=True)).table
     np.testing.assert_allclose(read.models[0].scores, [[0.9, 0.1], [0.4, 0.6]])
     [card] = library.describe(View(file=("shares.csv",), normalize=True))

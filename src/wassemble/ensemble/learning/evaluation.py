@@ -382,7 +382,8 @@ def score_predictions(
     aliases : dict of str to str, or Aliases, optional
         True labels that labels of the model stand for; see `Fusion`.
     fold : bool
-        Match names without regard to case, underscores, hyphens and repeated spaces.
+        Match names without regard to case, underscores, hyphens and repeated spaces, and
+        numbers by their value: 2, 2.0 and 02.
     seed : int
         Of the bootstrap.
 

@@ -63,7 +63,7 @@ def match_models(
         For labels that were not learned from: the learned label that each stands for.
     fold : bool
         Labels that were not learned from stand for those that are the same but for case,
-        underscores, hyphens and repeated spaces.
+        underscores, hyphens, repeated spaces and the way a number is written.
     """
     models, labels = _by_name(given), dict(learned)
     if aliases or fold:

@@ -266,7 +266,8 @@ def read_trial(
     aliases, other
         What labels of models stand for; see `Fusion`.
     fold : bool
-        Match names without regard to case, underscores, hyphens and repeated spaces.
+        Match names without regard to case, underscores, hyphens and repeated spaces, and
+        numbers by their value: 2, 2.0 and 02.
     normalize : bool
         Whether rows were divided by their sums; see `Fusion`.
     first : Predictions, optional

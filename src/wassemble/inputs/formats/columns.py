@@ -17,7 +17,7 @@ from wassemble.inputs.formats.sources import Source
 from wassemble.inputs.predictions.value import read_samples
 from wassemble.labels import LabelSpace, name_of, read_name
 
-_WHOLE = re.compile(r"-?\d+\.0+")
+_WHOLE = re.compile(r"-?\d+(\.0+)?")
 
 # Above this, a float64 no longer holds every whole number.
 _LARGEST_WHOLE = 2**53
@@ -127,12 +127,12 @@ def read_label_names(series: Any, name: str) -> list[str | None]:
 
 
 def without_point(names: list[str | None]) -> list[str | None]:
-    """Names as they are; if every one is a whole number with a decimal point, without it.
+    """Names as they are; if every one is a whole number, without a decimal point.
 
     Examples
     --------
-    >>> without_point(["2.0", "10.0"]), without_point(["2.0", "2.1"])
-    (['2', '10'], ['2.0', '2.1'])
+    >>> without_point(["2.0", "10.0"]), without_point(["2", "2.0"]), without_point(["2.0", "2.1"])
+    (['2', '10'], ['2', '2'], ['2.0', '2.1'])
     """
     texts = {name for name in names if name}
     if not texts or not all(_WHOLE.fullmatch(text) for text in texts):

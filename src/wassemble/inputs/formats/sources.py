@@ -21,8 +21,15 @@ import numpy as np
 from wassemble._checks import check_count, fail
 from wassemble.errors import InvalidInputError, MissingExtraError, option
 from wassemble.inputs.formats.layout import describe_ids
-from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
-from wassemble.inputs.predictions.value import Kind, Origin, Predictions, detect_kind, is_near_one
+from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores, doubt_values
+from wassemble.inputs.predictions.value import (
+    Kind,
+    Misfit,
+    Origin,
+    Predictions,
+    detect_kind,
+    is_near_one,
+)
 from wassemble.inputs.reading import Reading
 from wassemble.labels import LabelSpace, enumerate_names
 
@@ -97,7 +104,7 @@ class Source:
     def origin(self, file: str, doubts: Iterable[str] = ()) -> Origin:
         """What there is to say of how ``file`` was read."""
         told = describe_ids(file, self.id_column, self.has_ids, doubts)
-        return replace(told, labels_occur=self.labels_occur)
+        return replace(told, is_wide=not self.is_long, labels_occur=self.labels_occur)
 
 
 class PredictionFile:
@@ -120,6 +127,8 @@ class PredictionFile:
         Whether only a few rows are in memory at a time: so for wide tables in CSV, Parquet
         and Arrow files, wide JSON lines, and ``.npy``. Long tables and ``.npz`` are kept
         in memory as they are in the file.
+    misfit : Misfit or None
+        What shows that these are no histograms, if it was told from the first samples.
     origin : Origin
         Where ids were found, and what looked odd.
     """
@@ -140,16 +149,21 @@ class PredictionFile:
         self._running: WeakSet[Any] = WeakSet()
         self._evidence = np.empty((0, len(self.labels)))
         self._n_looked_at = 0
+        self.misfit: Misfit | None = None
         doubts: list[str] = []
         if kind is None:
             rows, first = source.look()
-            kind = Predictions(model, self.samples[rows], self.labels, first).kind
+            looked_at = Predictions(
+                model, self.samples[rows], self.labels, first, is_hard=self.is_hard
+            )
+            kind = looked_at.kind
+            self.misfit = looked_at.misfit if kind == "multilabel" else None
             self._evidence = _find_evidence(first)
             self._n_looked_at = self.n_samples if source.is_long else len(first)
             if reading.labels is None and not source.is_long:
                 doubts = doubt_scores(self.labels, first, kind)
             else:
-                doubts = doubt_rest(source.left_out, kind)
+                doubts = doubt_rest(source.left_out, kind) or doubt_values(first, kind)
         self.kind: Kind = kind
         self.origin = source.origin(path.name, doubts)
         if reading.normalize:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wassemble._checks import fail, option, option_or
-from wassemble.inputs.predictions.value import SUM_SLACK, Kind
+from wassemble.inputs.predictions.value import NEARLY, SUM_SLACK, Kind
 from wassemble.labels import LabelSpace, enumerate_names, fold_name
 
 # Columns that stand beside scores in many tables, by their folded names.
@@ -21,10 +21,6 @@ _BESIDE = frozenset(
         *("y", "y pred", "y true"),
     }
 )
-
-# Rows that cannot all sum to nearly 1 by chance, and how nearly.
-_N_TELLING = 10
-_NEARLY = 0.3
 
 
 def doubt_rest(left_out: Sequence[str], kind: Kind) -> list[str]:
@@ -60,6 +56,15 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
             f"{labels[0]!r} has whole numbers up to {top:g}: if they are answers, such as grades,"
             f" {column} says so; {option('kind', 'multilabel')} says that they are scores"
         ]
+    return doubt_values(scores, kind)
+
+
+def doubt_values(scores: np.ndarray, kind: Kind) -> list[str]:
+    """Doubts about scores, in a table of any form, whose ``kind`` was detected from these rows."""
+    if kind == "multiclass" or len(scores) == 0:
+        return []
+    known = np.nan_to_num(scores.astype(np.float64, copy=False))
+    top = float(known.max())
     if top > 1 + SUM_SLACK:
         return [
             f"scores go up to {top:.4g}: if they are logits, a softmax must make histograms of them"
@@ -68,7 +73,7 @@ def doubt_scores(labels: LabelSpace, scores: np.ndarray, kind: Kind) -> list[str
         ]
     sums = known.sum(axis=1)
     sums = sums[sums > 0]
-    if len(sums) >= _N_TELLING and (np.abs(sums - 1) <= _NEARLY).all():
+    if len(sums) and (np.abs(sums - 1) <= NEARLY).all():
         return [
             f"rows sum to {sums.min():.2f} to {sums.max():.2f}, as probabilities do that were"
             f" rounded or cut off: if they are, {option('normalize', True)} divides each row by its"

@@ -28,7 +28,7 @@ from wassemble.inputs.formats.layout import (
     find_layout,
 )
 from wassemble.inputs.formats.sources import blame, check_memory
-from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores
+from wassemble.inputs.predictions.doubts import doubt_rest, doubt_scores, doubt_values
 from wassemble.inputs.predictions.value import Origin, Predictions
 from wassemble.inputs.reading import Reading, ReadingFields
 
@@ -91,9 +91,14 @@ def predictions_from_frame(
         doubts: list[str] = []
         if kind is None and reading.labels is None and isinstance(layout, WideLayout):
             doubts = doubt_scores(labels, scores, made.kind)
-        elif kind is None and isinstance(layout, WideLayout):
-            doubts = doubt_rest(layout.left_out, made.kind)
-        made.origin = replace(_origin(table, layout, doubts), labels_occur=labels_occur)
+        elif kind is None:
+            left_out = layout.left_out if isinstance(layout, WideLayout) else ()
+            doubts = doubt_rest(left_out, made.kind) or doubt_values(scores, made.kind)
+        made.origin = replace(
+            _origin(table, layout, doubts),
+            is_wide=isinstance(layout, WideLayout),
+            labels_occur=labels_occur,
+        )
     return made.normalized() if reading.normalize else made
 
 

@@ -18,6 +18,9 @@ Kind = Literal["multiclass", "multilabel"]
 
 # Files round: a histogram written with few decimals still is one.
 SUM_SLACK = 0.015
+# Sums as near as this are those of histograms that were cut off or badly rounded, more likely than
+# not, but may be sums of anything.
+NEARLY = 0.3
 # Two decimals may each be off by this much, and their sum by this much at most: many labels
 # could explain any sum.
 _ROUNDING = 0.005
@@ -33,6 +36,7 @@ class Origin:
     ids: str | None = None  # in words, where the ids were
     has_ids: bool = True  # if not, its rows were counted
     doubts: tuple[str, ...] = ()  # what makes one doubt that the table means what was read
+    is_wide: bool = False  # it is a table with a column for each label
     labels_occur: bool = False  # its labels are those that occur, in the order in which they do
 
     def of_normalized(self) -> Origin:
@@ -41,6 +45,24 @@ class Origin:
         if self.ids is not None and self.ids.endswith(done):
             return self  # twice is no more than once
         return replace(self, ids=done if self.ids is None else f"{self.ids}, {done}")
+
+
+class Misfit(NamedTuple):
+    """The sample of a table that is furthest from a histogram: why the table is multi-label."""
+
+    sample: str | int
+    mass: float
+    is_hard: bool
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it may be a histogram that was rounded or cut off."""
+        return not self.is_hard and abs(self.mass - 1) <= NEARLY
+
+    def __str__(self) -> str:
+        if self.is_hard:
+            return f"sample {self.sample!r} has {self.mass:.0f} labels"
+        return f"sample {self.sample!r} sums to {self.mass:.4g}"
 
 
 class TopLabel(NamedTuple):
@@ -152,7 +174,7 @@ class Predictions:
                 f"the scores of {self.model!r} must be histograms, which sum to 1; {every} sums"
                 " to 100, or nearly so, as percentages do.",
                 hint=f"divide the scores by 100, or {option('normalize', True)} divides each row by"
-                f" its sum; or {option('kind', 'multilabel')} says that they are no histograms",
+                " its sum",
             )
 
     @property
@@ -182,6 +204,19 @@ class Predictions:
         is_partial = np.isnan(self.scores).any(axis=1)
         is_partial |= (left > 0) & ~is_near_one(self.scores, sums)
         return np.where(is_partial, np.clip(left, 0, 1), 0.0)
+
+    @property
+    def misfit(self) -> Misfit | None:
+        """What shows that these are no histograms; None if that was declared, or they are."""
+        if self.kind == "multiclass" or not self.kind_is_detected:
+            return None
+        off = ~_fits(self.scores)
+        if not off.any():  # the kind was told from more rows than these
+            return None
+        sums = np.asarray(np.nansum(self.scores, axis=1, dtype=np.float64))
+        # Of sums that are equal but for rounding, the first.
+        row = int(np.where(off, np.abs(sums - 1).round(6), -1).argmax())
+        return Misfit(self.samples.tolist()[row], float(sums[row]), self.is_hard)
 
     def normalized(self) -> Predictions:
         """Histograms: each row divided by its sum; rows without any mass are left as they are.
@@ -294,10 +329,15 @@ def detect_kind(scores: np.ndarray) -> Kind:
     One missing score makes the whole table partial: the first answers of a list may be all the
     labels that a file happens to name.
     """
+    return "multiclass" if _fits(scores).all() else "multilabel"
+
+
+def _fits(scores: np.ndarray) -> np.ndarray:
+    """Rows that could be histograms of a table of histograms, as a mask."""
     sums = np.asarray(np.nansum(scores, axis=1, dtype=np.float64))
     partial = bool(np.isnan(scores).any())
-    fits = is_near_one(scores, sums) | (sums == 0) | (partial & (sums < 1))
-    return "multiclass" if fits.all() else "multilabel"
+    fits: np.ndarray = is_near_one(scores, sums) | (sums == 0) | (partial & (sums < 1))
+    return fits
 
 
 def is_near_one(scores: np.ndarray, sums: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ def from_names(
         The target label that a name stands for, or several of them.
     fold : bool
         Match what is left by names without regard to case, underscores, hyphens and
-        repeated spaces.
+        repeated spaces, and numbers by their value.
 
     Examples
     --------

@@ -343,6 +343,7 @@ def counts_of(account: FusionAccount) -> dict[str, Any]:
         "models": [
             {name: getattr(model, name) for name in ("is_hard", *_SUMS)} for model in account.models
         ],
+        "reported": [reported.to_dict() for reported in account.reported],
     }
 
 
@@ -360,3 +361,7 @@ def add_counts(account: FusionAccount, counts: Mapping[str, Any]) -> None:
         model.is_hard |= added["is_hard"]
         for name in _SUMS:
             setattr(model, name, getattr(model, name) + added[name])
+    for model, reported, more in zip(
+        account.models, account.reported, counts["reported"], strict=True
+    ):
+        reported.add_dict(more, model.n_labels)

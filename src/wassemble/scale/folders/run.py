@@ -162,7 +162,7 @@ def fuse_partitions(
         shared.add({int(bits): n for bits, n in records[name]["shared"].items()})
     account.warnings += [] if fusion.allow_disjoint else shared.warnings()
     account.warnings += tell_repeated({name: records[name]["some_ids"] for name in names})
-    account.note_silent()
+    account.note_counted()
     warn_of_inputs(account.warnings)
     if fusion.samples == "common" and account.n_samples == 0:
         fail("models must have samples in common, in parts of the same name; got none.")
