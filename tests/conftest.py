@@ -6,12 +6,19 @@ test-all` runs that too. A test belongs to them by its file, listed here, or by 
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-import pytest
-from hypothesis import HealthCheck, settings
+# Workers of pytest run side by side, one to a core: where BLAS or OpenMP had threads on all cores,
+# they would wait for each other in turns, and small problems would take three times as long. Set
+# before NumPy is there, and for workers and commands that tests start.
+for _library in ("MKL", "OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 TESTS = Path(__file__).parent
 # What tests need beyond Python packages, and the files of those that do.

@@ -397,7 +397,7 @@ def test_a_closed_pipe_is_no_error_to_speak_of(folder):
 
 @pytest.mark.parametrize("kill", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_kill_in_the_middle_leaves_no_half_file(folder, kill):
-    many = Predictions("m", range(200_000), ["cat", "dog"], np.full((200_000, 2), 0.5))
+    many = Predictions("m", range(20_000), ["cat", "dog"], np.full((20_000, 2), 0.5))
     write_predictions("m.csv", many)
     # However late the kill comes, the file has not got its name by then.
     script = (

@@ -57,7 +57,10 @@ def test_models_are_ranked_on_the_line(folder, capsys, flags):
     target = ws.LabelSpace(line).on_line()
     expected = ws.rank_models([read_predictions(file) for file in files], target=target)
     np.testing.assert_array_equal(read_predictions("c1.csv").scores, expected.consensus.scores)
-    assert main(["rank", *files]) == 0
+
+
+def test_models_are_ranked_on_no_line_unless_told_so(folder, capsys):
+    assert main(["rank", "a.csv", "b.csv", "c.csv"]) == 0
     assert "errors near against" not in capsys.readouterr().err
 
 

@@ -49,16 +49,16 @@ del scores
 scores = np.load(f"{folder}/in.npy", mmap_mode="r")
 out = np.lib.format.open_memmap(f"{folder}/out.npy", "w+", np.float32, (n_samples, 60))
 kernel = np.exp(-np.random.default_rng(0).uniform(size=(50, 60)))
-resource.setrlimit(resource.RLIMIT_DATA, (700 * 2**20,) * 2)  # anonymous memory only
+resource.setrlimit(resource.RLIMIT_DATA, (400 * 2**20,) * 2)  # anonymous memory only
 rule = ws.Barycenter(ws.Unbalanced(2.0, epsilon=0.3), max_sweeps=5, tolerance=None)
-ws.fuse(scores, kernel=kernel, rule=rule, kind="multilabel", out=out)
+ws.fuse(scores, kernel=kernel, rule=rule, kind="multilabel", out=out, n_threads=4)
 assert np.isfinite(out[-1]).all() and (out[-1] > 0).all()
 print("done")
 """
 
 
 def test_files_larger_than_the_memory_allowed_go_through(tmp_path):
-    code = [sys.executable, "-c", _MEMMAP, str(tmp_path), "1200000"]  # 960 MB in, 290 MB out
+    code = [sys.executable, "-c", _MEMMAP, str(tmp_path), "600000"]  # 480 MB in, 144 MB out
     done = subprocess.run(code, capture_output=True, text=True, check=False)
     assert done.stdout == "done\n", done.stderr
 

@@ -9,6 +9,7 @@ import numpy as np
 import patience
 import pytest
 from problems import MASSES, make_case
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import wassemble as ws
 from wassemble import _threads
@@ -49,42 +50,43 @@ def test_threads_come_from_the_argument_then_the_environment_then_the_cores(monk
             _threads.count_threads(None)
 
 
-def test_an_error_in_one_tile_is_raised_and_blas_gets_its_threads_back():
-    from threadpoolctl import threadpool_info
+def count_blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    def blas():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    before = blas()
+@pytest.fixture
+def threads_of_blas():
+    """How many threads each BLAS has, of which two are given to all: tests start with one."""
+    with threadpool_limits(2, user_api="blas"):
+        found = count_blas_threads()
+        assert set(found) == {2}
+        yield found
+
+
+def test_an_error_in_one_tile_is_raised_and_blas_gets_its_threads_back(threads_of_blas):
     histograms = np.full((2, 200_000, 5), 0.2)
     histograms[1, 199_999] = np.nan
     with pytest.raises(ws.InvalidInputError, match="sample 199999"):
         ws.solve_barycenter(histograms, np.ones((5, 5)), n_threads=2)
-    assert blas() == before
+    assert count_blas_threads() == threads_of_blas
 
 
-def test_solves_in_a_users_threads_leave_blas_alone(monkeypatch):
-    from threadpoolctl import threadpool_info
-
+def test_solves_in_a_users_threads_leave_blas_alone(threads_of_blas, monkeypatch):
     monkeypatch.delenv("WASSEMBLE_NUM_THREADS", raising=False)
-
-    def blas():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-    before, during = blas(), []
+    during = []
 
     def inside():
         assert _threads.count_threads(None) == 1
         with _threads.single_threaded_blas():
-            during.append(blas())
+            during.append(count_blas_threads())
 
     thread = threading.Thread(target=inside)
     thread.start()
     thread.join()
-    assert during == [before]
+    assert during == [threads_of_blas]
     with _threads.single_threaded_blas():
-        assert set(blas()) == {1}
-    assert blas() == before
+        assert set(count_blas_threads()) == {1}
+    assert count_blas_threads() == threads_of_blas
 
 
 def test_a_worker_gets_no_helpers_of_its_own():

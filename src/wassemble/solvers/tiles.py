@@ -56,7 +56,7 @@ class Tile:
     log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
     exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
     # Refuses entries that are negative or not finite, if nobody has looked yet.
-    check: Callable[[], None] = field(default=lambda: None, repr=False)
+    check: Callable[[], None] | None = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:

@@ -78,7 +78,7 @@ class Sums:
     @staticmethod
     def of(votes: Votes, consensus: np.ndarray) -> Sums:
         """Of the votes on samples that a consensus is believed of."""
-        said, silent = votes.given.T @ consensus, votes.silent.T @ consensus
+        said, silent = votes.given_by_label @ consensus, votes.silent_by_model @ consensus
         return Sums(np.asarray(said), np.asarray(silent), consensus.sum(axis=0))
 
     def __add__(self, other: Sums) -> Sums:
@@ -376,8 +376,11 @@ class _Knowing:
         self._guess = np.where(alone, 1.0, np.broadcast_to(usual[:, None], votes.meant.shape))
         self._n_votes = votes.declares * votes.by_model(sums.said)
         # Who knows the truth says what is meant: of few pairs of labels.
-        self._pairs = np.nonzero(votes.meant)
+        self._pairs = row, column = np.nonzero(votes.meant)
+        self._owner = votes.owner[row]
+        self._place = self._owner * self._n_votes.shape[1] + column
         self._said = sums.said
+        self._pairs_said, self._pairs_meant = sums.said[row, column], self._meant[row, column]
 
     def per_model(self) -> np.ndarray:
         """One number for each model, ``(n_models, 1)``."""
@@ -401,18 +404,14 @@ class _Knowing:
     def _count_known(self, share: np.ndarray) -> np.ndarray:
         """Votes that came from knowing the truth, ``(n_models, n_target)``."""
         shape = self._n_votes.shape
-        row, column = self._pairs
-        place = self._votes.owner[row] * shape[1] + column
         known = self._split_known(share)
-        return np.bincount(place, known, minlength=shape[0] * shape[1]).reshape(shape)
+        return np.bincount(self._place, known, minlength=shape[0] * shape[1]).reshape(shape)
 
     def _split_known(self, share: np.ndarray) -> np.ndarray:
         """The same of each pair of a label and what it may mean, ``(n_pairs,)``."""
-        row, column = self._pairs
-        owner = self._votes.owner[row]
-        own = np.broadcast_to(share, self._n_votes.shape)[owner, column]
-        knowing, guessing = own * self._meant[row, column], (1 - own) * self._guess[row, column]
-        return np.asarray(self._said[row, column] * knowing / np.maximum(knowing + guessing, _TINY))
+        own = share[self._owner, 0 if share.shape[1] == 1 else self._pairs[1]]
+        knowing, guessing = own * self._pairs_meant, (1 - own) * self._guess[self._pairs]
+        return np.asarray(self._pairs_said * knowing / np.maximum(knowing + guessing, _TINY))
 
     def _guess_nearby(self, share: np.ndarray) -> None:
         """Learn how many grades from the truth the guesses of all models lie."""

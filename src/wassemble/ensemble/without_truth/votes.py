@@ -157,8 +157,22 @@ class Votes:
 
     def by_model(self, values: np.ndarray) -> np.ndarray:
         """Sums of the rows of each model, of a table over the labels of all."""
-        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        return np.asarray(np.add.reduceat(values, starts, axis=0))
+        return np.asarray(np.add.reduceat(values, self._starts, axis=0))
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """The first label of each model."""
+        return np.flatnonzero(np.diff(self.owner, prepend=-1))
+
+    @cached_property
+    def given_by_label(self) -> sp.csc_array:
+        """``given`` turned round."""
+        return self.given.T
+
+    @cached_property
+    def silent_by_model(self) -> sp.csc_array:
+        """``silent`` turned round."""
+        return self.silent.T
 
     @cached_property
     def answers(self) -> sp.csr_array:
