@@ -226,9 +226,8 @@ def _look_at(path: Path, delimiter: str) -> _CsvFile:
             fail(
                 f"columns must be separated by {delimiter!r}; line {line} has one column,"
                 f" {shorten(header[0])!r}.",
-                hint=f"it looks as if they were separated by {others[0]!r}; pandas reads such a"
-                f" table by `read_csv(path, sep={others[0]!r})`, with `decimal=','` if numbers have"
-                " decimal commas, and its `to_csv` writes it with commas",
+                hint=f"it looks as if they were separated by {others[0]!r}: write the table with"
+                f" {delimiter!r} between columns, and numbers with decimal points",
             )
     return _CsvFile(path, pa, delimiter, line - 1, header, [fields for _, fields in records[1:]])
 
