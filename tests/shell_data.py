@@ -50,6 +50,8 @@ def write_all(folder: Path) -> None:
     kinds = ["cat"] * 3 + ["dog"] * 2 + ["other animal"] * 4 + ["vehicle"] * 3
     lines = "".join(f"{kind},{name}\n" for kind, name in zip(kinds, CLASSES, strict=True))
     (folder / "tree.csv").write_text(lines)
+    lines = "".join(f"{name},{int(i < 9)},{int(i >= 9)}\n" for i, name in enumerate(CLASSES))
+    (folder / "ratings.csv").write_text(f"label,animal,vehicle\n{lines}")
     (folder / "aliases.csv").write_text("tractor,bus\n")
     (folder / "fuse.toml").write_text('files = ["a.csv", "b.csv"]\nout = "configured.csv"\n')
     (folder / "datasets").symlink_to(data_folder().resolve())
