@@ -7,6 +7,7 @@ test-all` runs that too. A test belongs to them by its file, listed here, or by 
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 # Workers of pytest run side by side, one to a core: where BLAS or OpenMP had threads on all cores,
@@ -78,15 +79,25 @@ def pytest_collection_modifyitems(config, items):
 
 def _mark(item):
     """Give a test the marks of its tier; what it needs."""
-    for name, places in PLACES.items():
-        if any(item.path.match(f"tests/{place}") for place in places.split()):
-            item.add_marker(name)
+    for name in _tiers(item.path):
+        item.add_marker(name)
     reasons = [words for name, words in NEEDS.items() if item.get_closest_marker(name)]
     if not reasons and _is_fast(item.path):
         item.add_marker("fast")
     return reasons
 
 
+@cache
+def _tiers(path):
+    """The marks that a file gives to its tests, of which it may have thousands."""
+    return [
+        name
+        for name, places in PLACES.items()
+        if any(path.match(f"tests/{place}") for place in places.split())
+    ]
+
+
+@cache
 def _is_fast(path):
     name = path.stem.removeprefix("test_")
     return name not in NOT_FAST and any(path.is_relative_to(TESTS / each) for each in FAST)
