@@ -6,6 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Groups of dependencies, which are for a clone alone, need a pip that knows them.
 NEWER_PIP := 'pip>=25.1'
 
+# Commands that tests start would be compiled anew each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all coverage test-long test-portable test-recipes browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
 
 help:

@@ -384,23 +384,31 @@ class Rules:
 
     def calibrate(self, scores: np.ndarray, name: str) -> np.ndarray:
         """The scores of all rows at the temperature that is best on validation samples."""
-        temperature = self._temperature(scores[self._tuning_rows])
+        temperature, _ = self._temperature(scores[self._tuning_rows])
         words = [*filter(None, [self.knobs.get(name)]), f"temperature {temperature:.2g}"]
         self.knobs[name] = ", ".join(words)
         return temper(scores, temperature)
 
-    def _temperature(self, scores: np.ndarray) -> float:
-        return tune(_TEMPERATURES, lambda each: temper(scores, each), self._likelihood)[0]
+    def _temperature(self, scores: np.ndarray) -> tuple[float, float]:
+        """The best temperature for validation samples, and their mean log-likelihood at it."""
+        task, samples = self.task, ~self.task.is_test
+        rows, truth = np.searchsorted(self._tuning_rows, task.row[samples]), task.truth[samples]
+        tops = scores.max(axis=1, keepdims=True)
+        with np.errstate(divide="ignore"):
+            logs = np.log(scores / np.where(tops > 0, tops, 1))  # once: powers take longer
+
+        def worth(temperature: float) -> float:
+            raised = np.exp(logs / temperature)
+            sums = raised.sum(axis=1)
+            own = raised[rows, truth] / np.where(sums > 0, sums, 1)[rows]
+            return float(np.log(np.maximum(own, FLOOR)).mean())
+
+        tried = {each: worth(each) for each in _TEMPERATURES}
+        return max(tried.items(), key=lambda each: each[1])
 
     def _validation(self, scores: np.ndarray) -> float:
         """What the scores of validation rows are worth at their best temperature."""
-        return self._likelihood(temper(scores, self._temperature(scores)))
-
-    def _likelihood(self, scores: np.ndarray) -> float:
-        """Mean log-likelihood of the validation samples, from the scores of their rows."""
-        task, samples = self.task, ~self.task.is_test
-        places = np.searchsorted(self._tuning_rows, task.row[samples])
-        return float(np.log(np.maximum(scores[places, task.truth[samples]], FLOOR)).mean())
+        return self._temperature(scores)[1]
 
     def _best(self, name: str, tried: dict[str, Consensus]) -> np.ndarray:
         words, seen = tune(

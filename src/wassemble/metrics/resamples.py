@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import stdtrit
 
 from wassemble._checks import check_count, fail, refuse_names
@@ -89,13 +90,15 @@ class Resamples:
 
         ``(n_samples,)`` to ``(n_resamples,)``, or ``(n_samples, n_columns)`` likewise.
         """
-        parts = []
-        for counts in self.blocks():
-            totals = counts.sum(axis=1)
-            sums = counts @ values
-            totals[totals == 0] = np.nan
-            parts.append(sums / totals.reshape(-1, *(1,) * (sums.ndim - 1)))
-        return np.concatenate(parts)
+        blocks, sizes = self.blocks(), np.ones(self.n_samples)
+        if len(self.groups) == 1 and (group := self.groups[0]) is not None:
+            # What a group sums up to is drawn with it, and there are fewer groups than samples.
+            members = sp.csr_array((sizes, (group, np.arange(self.n_samples))))
+            blocks, sizes, values = iter(self.counts), members @ sizes, members @ values
+        drawn = [(counts @ sizes, counts @ values) for counts in blocks]
+        totals, sums = (np.concatenate(each) for each in zip(*drawn, strict=True))
+        totals[totals == 0] = np.nan
+        return sums / totals.reshape(-1, *(1,) * (sums.ndim - 1))
 
 
 def percentile_interval(drawn: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:
