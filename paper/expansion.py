@@ -6,6 +6,7 @@ to a hidden label comes back, through what is known about labels and through the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -23,6 +24,7 @@ from paper.record.verdicts import all_hold, conclude, held, smallest_visible
 from paper.words.models import load_glove
 from wassemble.ensemble import Fusion
 from wassemble.ensemble.learning.temperature import temper
+from wassemble.errors import InputWarning
 from wassemble.inputs import Embeddings, Predictions
 from wassemble.kernels import LabelledKernel, SparseKernel, from_tree, from_word_vectors
 from wassemble.kernels.builders.cost import local_bandwidths
@@ -311,6 +313,13 @@ def _plot(draws: Iterable[_Draws]) -> Plot:
     return Plot("recovered", title, "", "share of what whole models give", lines)
 
 
+def _scores(fusion: Fusion, models: Sequence[Predictions]) -> np.ndarray:
+    """The consensus. That no model knows a hidden label is what is studied, and no warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        return fusion.run(models).consensus.scores
+
+
 Consensus = Callable[[Any], np.ndarray]
 """What a rule makes of some rows, given by an index."""
 
@@ -333,7 +342,7 @@ class Rules:
     def alone(self) -> dict[str, np.ndarray]:
         """Each model over the target labels; 0 where it knows none."""
         fusion = Fusion(ARITHMETIC, target=self.task.target, leftover=1)
-        return {model.model: fusion.run([model]).consensus.scores for model in self.task.models}
+        return {model.model: _scores(fusion, [model]) for model in self.task.models}
 
     def all(self) -> dict[str, np.ndarray]:
         """Every rule, tuned, at its own temperature."""
@@ -420,7 +429,7 @@ class Rules:
     def _fusion(self, rule: Rule, **options: Any) -> Consensus:
         fusion = Fusion(rule, target=self.task.target, **options)
         models = self.task.models
-        return lambda rows: fusion.run([model.take(rows) for model in models]).consensus.scores
+        return lambda rows: _scores(fusion, [model.take(rows) for model in models])
 
     def _through(
         self, kernels: dict[str, list[LabelledKernel]], rules: Mapping[str, Rule]
