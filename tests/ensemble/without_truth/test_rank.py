@@ -238,7 +238,7 @@ def test_several_verdicts_on_one_item_and_spellings_of_one_verdict_are_told():
         for judge, each in said.items()
         for item, verdict in enumerate(each.split())
     ]
-    with pytest.warns(ws.InputWarning, match="'Bad' and 'bad' differ in case or spaces alone"):
+    with pytest.warns(ws.InputWarning, match="'Bad' and 'bad' differ only in how they are written"):
         hear_jury(verdicts)
     again = Verdict("a", "1", "good")
     with pytest.warns(ws.InputWarning, match="share one vote: 1 time, such as of 'a' on '1'"):

@@ -21,7 +21,7 @@ from wassemble.ensemble.without_truth.rungs import Known
 from wassemble.ensemble.without_truth.votes import Votes
 from wassemble.errors import tell_count
 from wassemble.inputs import Predictions
-from wassemble.labels import LabelSpace, enumerate_names
+from wassemble.labels import LabelSpace, enumerate_names, fold_name
 from wassemble.metrics import krippendorff_alpha
 
 _COLUMNS = {
@@ -199,17 +199,17 @@ def _doubt_judges(verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _doubt_names(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """A sentence for verdicts that differ in case or spaces alone."""
+    """A sentence for verdicts that differ only in how they are written."""
     alike: dict[str, set[str]] = {}
     for each in verdicts:
         told = each.verdict if isinstance(each.verdict, Mapping) else [each.verdict]
         for name in told:
             if isinstance(name, str):
-                alike.setdefault(" ".join(name.split()).casefold(), set()).add(name)
+                alike.setdefault(fold_name(name), set()).add(name)
     for names in alike.values():
         if len(names) > 1:
             listed = " and ".join(map(repr, sorted(names)))
-            yield f"{listed} differ in case or spaces alone, and count as different verdicts"
+            yield f"{listed} differ only in how they are written, and count as different verdicts"
 
 
 def _list_votes(given: Verdict) -> list[tuple[str, str, Any, float]]:
