@@ -120,7 +120,7 @@ heads: .venv/core.stamp
 	cp reports/heads.json docs/heads.json
 	$(BIN)/python docs/generate.py
 
-results: .venv/core.stamp
+results: .venv/core.stamp .venv/native.stamp
 	$(PIP) -e '.[cli,torch,captions]'
 	$(BIN)/python -m paper reproduce all --out reports/results
 	$(BIN)/python -m paper reproduce captioning --out reports/results
