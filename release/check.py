@@ -26,7 +26,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if ":: 3." in name]
 EXTRAS = ("cli", "onnx", "scale", "web")
 # What the tests and examples import beside the package; not held to the oldest versions.
-TOOLS = ("array-api-strict", "hypothesis", "joblib", "pandas", "polars", "POT", "pytest")
+TOOLS = (
+    "array-api-strict",
+    "hypothesis",
+    "joblib",
+    "pandas",
+    "polars",
+    "POT",
+    "pytest",
+    "pytest-xdist",
+)
 EXAMPLES = ("digits_with_different_labels.py", "imagenet_top5.py")
 # The pinned one, in a build without gigabytes for graphics cards.
 TORCH = next(
@@ -145,7 +154,8 @@ def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> li
     for name in EXAMPLES:
         call(python, f"examples/{name}", cwd=away)
     ignored = tests_of_torch(python, away)
-    tests = ["-q", "--tb=line", "-m", "fast", *(f"--ignore={path}" for path in ignored), "tests"]
+    aside = [f"--ignore={path}" for path in ignored]
+    tests = ["-q", "--tb=line", "--numprocesses=auto", "-m", "fast", *aside, "tests"]
     # Compiled before: warnings of its escape sequences would be errors of our tests.
     call(python, "-W", "ignore", "-c", "import ot")
     said = call(python, "-m", "pytest", *tests, cwd=away)
