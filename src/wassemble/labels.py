@@ -157,7 +157,12 @@ class LabelSpace(tuple[str, ...]):
 
     def places(self, names: Iterable[str | int]) -> np.ndarray:
         """Places of ``names``."""
-        return np.array([self.place(name) for name in names], dtype=np.int64)
+        known = self._places
+        found = [
+            known[name] if isinstance(name, str) and name in known else self.place(name)
+            for name in names
+        ]
+        return np.array(found, dtype=np.int64)
 
     def match(
         self, target: LabelSpace, *, aliases: Meanings | None = None, fold: bool = False
