@@ -9,7 +9,7 @@ NEWER_PIP := 'pip>=25.1'
 # Commands that tests start would be compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all coverage test-long test-portable test-recipes browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check lock clean
+.PHONY: help demo test test-all coverage test-long test-portable test-recipes browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check release-notes lock clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
@@ -24,7 +24,7 @@ help:
 	@echo "make test-portable  all tests without AVX-512, on one thread, on a busy machine (half an"
 	@echo "            hour); make test-portable ARGS=tests/solvers runs some"
 	@echo "make test-recipes  heads in MLflow, and what Triton and KServe are told, by their clients"
-	@echo "make lint   formatting, lint and types"
+	@echo "make lint   formatting, lint, types, and the files of changes/"
 	@echo "make docs   write generated figures into the pages, and pictures beside them"
 	@echo "make site   the pages as a site, with a gallery and a reference: site/index.html"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
@@ -40,6 +40,7 @@ help:
 	@echo "            ranks; writes docs/guides/scale.md"
 	@echo "make release-check  build, check, and try what would be released, with the oldest and the"
 	@echo "            newest dependencies in each Python that is promised"
+	@echo "make release-notes  fold the files of changes/ into CHANGES.md, under the version's heading"
 	@echo "make lock   move the pins of constraints.txt to the newest versions"
 	@echo "make clean  remove the environment and everything generated"
 
@@ -98,6 +99,7 @@ lint: .venv/develop.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/towncrier build --draft
 
 evidence: .venv/core.stamp
 	$(BIN)/python -m paper evidence --out reports
@@ -156,6 +158,10 @@ bench-cluster: .venv/develop.stamp
 
 release-check: .venv-release/stamp
 	.venv-release/bin/python release/check.py $(ARGS)
+
+# The files are deleted; look at what CHANGES.md says before you commit.
+release-notes: .venv/develop.stamp
+	$(BIN)/towncrier build --yes
 
 # Newer pins, for `make test-all` to judge.
 lock: .venv/develop.stamp
