@@ -85,18 +85,6 @@ template <class T> INLINE void store_some(T *to, Vector<T> x, int64_t count) {
   for (int64_t lane = 0; lane < count; lane++) to[lane] = x[lane];
 }
 
-// The largest number of a vector: halves are compared, then halves of what is left.
-template <class T> INLINE T largest_of(Vector<T> x) {
-  T left[lanes<T>];
-  memcpy(left, &x, sizeof x);
-#pragma GCC unroll 4
-  for (int half = lanes<T> / 2; half; half /= 2)
-#pragma GCC unroll 8
-    for (int i = 0; i < half; i++) left[i] = left[i] > left[i + half] ? left[i] : left[i + half];
-  return left[0];
-}
-template <class T> INLINE T smallest_of(Vector<T> x) { return -largest_of<T>(-x); }
-
 // The numbers of two vectors at some places, of which only the last bits count.
 template <class V, class I> INLINE V look_up(V low, V high, I places) {
 #if defined(__clang__)
@@ -111,6 +99,15 @@ template <class V, class I> INLINE V look_up(V low, V high, I places) {
   return __builtin_shuffle(low, high, places);
 #endif
 }
+
+// The largest number of a vector: each half is compared with the other, then quarters and so on.
+template <class T> INLINE T largest_of(Vector<T> x) {
+#pragma GCC unroll 4
+  for (int half = lanes<T> / 2; half; half /= 2)
+    x = largest(x, look_up(x, x, count_up<T>() ^ (typename Type<T>::Bits)half));
+  return x[0];
+}
+template <class T> INLINE T smallest_of(Vector<T> x) { return -largest_of<T>(-x); }
 
 template <class T> INLINE Vector<T> nearest_whole(Vector<T> x) {
   return (x + Type<T>::rounder) - Type<T>::rounder;

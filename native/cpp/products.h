@@ -39,7 +39,7 @@ template <class T> struct Row {
 INLINE int64_t padded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 template <class T> INLINE int64_t padded(int64_t n) { return padded(n, lanes<T>); }
 
-// Some rows times one or two panels.
+// Some rows times one to three panels.
 template <class T, int n_rows, int n_panels>
 INLINE void multiply_tile(const T *x, int64_t x_step, const T *panel, T *y, int64_t y_step,
                           int64_t n_in) {
@@ -47,20 +47,20 @@ INLINE void multiply_tile(const T *x, int64_t x_step, const T *panel, T *y, int6
   V sums[n_rows][n_panels];
 #pragma GCC unroll 12
   for (int row = 0; row < n_rows; row++)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int p = 0; p < n_panels; p++) sums[row][p] = V{};
   for (int64_t i = 0; i < n_in; i++) {
     V entries[n_panels];
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int p = 0; p < n_panels; p++) entries[p] = load(panel + (p * n_in + i) * lanes<T>);
 #pragma GCC unroll 12
     for (int row = 0; row < n_rows; row++)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
       for (int p = 0; p < n_panels; p++) sums[row][p] += x[row * x_step + i] * entries[p];
   }
 #pragma GCC unroll 12
   for (int row = 0; row < n_rows; row++)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int p = 0; p < n_panels; p++) store(y + row * y_step + p * lanes<T>, sums[row][p]);
 }
 
@@ -83,6 +83,11 @@ static void multiply_dense(const Matrix<T> &matrix, const T *x, int64_t x_step, 
                            int64_t y_step, int64_t count) {
   constexpr int n_rows = VECTOR_BYTES == 64 ? 12 : 6;
   int64_t n_panels = padded<T>(matrix.n_out) / lanes<T>, panel = 0;
+  // One panel alone reads an entry of x for each sum; three make better use of it.
+  if (VECTOR_BYTES == 64 && n_panels % 2 && n_panels > 1) {
+    multiply_panels<T, 8, 3>(x, x_step, matrix.panels, y, y_step, matrix.n_in, count);
+    panel = 3;
+  }
   // Panels outside: one stays in the cache while all rows pass.
   for (; panel + 2 <= n_panels; panel += 2)
     multiply_panels<T, n_rows, 2>(x, x_step, matrix.panels + panel * matrix.n_in * lanes<T>,

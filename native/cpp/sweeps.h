@@ -48,6 +48,10 @@ constexpr uint8_t overflown = 4;  // some label has a consensus too large for it
 // Numbers of one array of the samples that are swept together.
 constexpr int64_t together = 1 << 13;
 
+// Numbers of all models that go through lines p and v side by side; rows that go through line u.
+constexpr int64_t side_by_side = 1 << 10;
+constexpr int rows_side_by_side = 8;
+
 // Rows of a dense product that make up for the way of a large kernel through the caches, and from
 // how many entries on a kernel is large.
 constexpr int64_t rows_of_large = 48, large_kernel = 1 << 15;
@@ -90,19 +94,32 @@ template <class T> class Sweeper {
   typedef Mask<T> I;
   static constexpr int step = lanes<T>;
 
+  // Line p at some labels, a vector of them.
+  struct Place {
+    V near;           // a whole exponent near that of the consensus
+    V sum, rest;      // what models add up to, in two parts
+    I empty;          // where the consensus is 0
+    V log, exponent;  // of what line v takes of p
+  };
+
   const Tile<T> &tile_;
   Factor<T> order_, exponent_, mean_, power_;  // order, f, 1 / order, f / order
   bool balanced_, relaxed_, keeps_u_;
   int64_t n_samples_, width_, wide_;  // at once; padded target labels; the most source labels
+  int64_t n_places_;                  // vectors of labels at once
   Room room_;
   // (models, samples, labels), padded; those of sources group by group.
   T *v_mantissas_, *v_exponents_, *images_;
   T *source_mantissas_, *source_exponents_, *u_mantissas_, *u_exponents_;
+  T *new_mantissas_, *new_exponents_;  // u of some rows
   T *sources_, *between_, *turned_, *before_, *after_;
-  V *parts_;
+  V *most_;  // of each model, the exponents of its new v
+  // Of images at some places, by place and model: their logs, and image^order as 2^raised power.
+  V *mantissas_, *exponents_, *logs_, *powers_, *raised_;
+  Place *places_;
   Row<T> *rows_;
   double *sums_;
-  bool *is_bad_;
+  bool *is_bad_, *has_zeros_;  // of samples; of histograms, at whole vectors of labels
   uint8_t *found_;  // of the consensus: flags
 
  public:
@@ -117,6 +134,8 @@ template <class T> class Sweeper {
       int64_t n = padded<T>(tile.groups[g].kernel.n_source);
       wide_ = wide_ > n ? wide_ : n;
     }
+    n_places_ = at_least(1, side_by_side / (tile.n_models * step));
+    n_places_ = n_places_ < width_ / step ? n_places_ : width_ / step;
     int64_t numbers = tile.n_models * (width_ > wide_ ? width_ : wide_);
     n_samples_ = at_least(at_least(1, together / numbers), samples_for_products());
     n_samples_ = n_samples_ < tile.n_rows ? n_samples_ : tile.n_rows;
@@ -192,8 +211,10 @@ template <class T> class Sweeper {
     images_ = room_.take<T>(n_targets);
     source_mantissas_ = room_.take<T>(n_sources);
     source_exponents_ = room_.take<T>(n_sources);
-    u_mantissas_ = room_.take<T>(keeps_u_ ? n_sources : wide_);
-    u_exponents_ = room_.take<T>(keeps_u_ ? n_sources : wide_);
+    u_mantissas_ = room_.take<T>(keeps_u_ ? n_sources : 0);
+    u_exponents_ = room_.take<T>(keeps_u_ ? n_sources : 0);
+    new_mantissas_ = room_.take<T>(rows_side_by_side * wide_);
+    new_exponents_ = room_.take<T>(rows_side_by_side * wide_);
     sources_ = room_.take<T>(most_rows * wide_);
     between_ = room_.take<T>(most_rows * rank);
     turned_ = room_.take<T>(needs_turning() ? 2 * step * longest : 0);
@@ -201,9 +222,17 @@ template <class T> class Sweeper {
     before_ = room_.take<T>(watched ? tile_.n_models * width_ : 0);
     after_ = room_.take<T>(watched ? tile_.n_models * width_ : 0);
     sums_ = room_.take<double>(watched ? 2 * tile_.n_components : 0);
-    parts_ = room_.take<V>(5 * tile_.n_models);
+    most_ = room_.take<V>(tile_.n_models);
+    int64_t n_images = tile_.n_models * n_places_;
+    mantissas_ = room_.take<V>(n_images);
+    exponents_ = room_.take<V>(n_images);
+    logs_ = room_.take<V>(n_images);
+    powers_ = room_.take<V>(n_images);
+    raised_ = room_.take<V>(n_images);
+    places_ = room_.take<Place>(n_places_);
     rows_ = room_.take<Row<T>>(n_rows);
     is_bad_ = room_.take<bool>(n_samples_);
+    has_zeros_ = room_.take<bool>(n_rows);
     found_ = room_.take<uint8_t>(n_samples_);
   }
 
@@ -266,16 +295,18 @@ template <class T> class Sweeper {
         const T *from = part.group->histograms + (m * tile_.n_rows + first + s) * n_source;
         int64_t row = m * count + s, at = part.offset + row * part.width;
         bool in_logs = !balanced_ || is_longer(first + s);
-        I odd = I{};
+        I odd = I{}, zero = I{};
         for (int64_t i = 0; i < part.width; i += step) {
           V x = load_some<T>(from + i, n_source - i, 0), mantissa, exponent;
           I normal = is_normal<T>(x);
           odd |= ((I)x != 0) & ~normal;
+          if (i + step <= n_source) zero |= ~normal;
           split<T>(normal ? x : all<T>(1), mantissa, exponent);
           store(source_mantissas_ + at + i, in_logs ? log2_of(mantissa) : mantissa);
           store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
         }
         is_bad_[s] |= any(odd);  // below the normal numbers: digits are missing; or no number
+        has_zeros_[part.first_model * count + row] = any(zero);
         if (is_longer(first + s)) read_u(part, m, first, s, row);
       }
   }
@@ -328,6 +359,7 @@ template <class T> class Sweeper {
             store(v_exponents_ + at + j, exponent);
             most = largest(most, exponent);
           }
+          if (tile_.starts_at_one && tile_.groups[g].kernel.sums) continue;
           rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
                                 images_ + at, width_, largest_of<T>(most), is_longer(first + s));
         }
@@ -365,87 +397,126 @@ template <class T> class Sweeper {
 
   // u = (mu / K v)^f of the rows of a group, brought to scale (Alg. 1 and 2, line u).
   void line_u(Part part, int64_t first, int64_t count, bool summed) {
-    const Kernel<T> &kernel = part.group->kernel;
-    for (int64_t m = 0; m < part.group->n_models; m++)
-      for (int64_t s = 0; s < count; s++) {
-        int64_t row = m * count + s, at = part.offset + row * part.width;
-        int64_t own = keeps_u_ ? at : 0;
-        T *scaled = sources_ + row * part.width;
-        Row<T> &known = rows_[part.first_model * count + row];
-        const T *kv = summed ? kernel.sums : scaled;
-        bool longer = is_longer(first + s);
-        T omega = longer ? tile_.omega[first + s] : (T)1;
-        auto u_of = longer ? balanced_ ? &Sweeper::u_of_row<true, true>
-                                       : &Sweeper::u_of_row<false, true>
-                           : balanced_ ? &Sweeper::u_of_row<true, false>
-                                       : &Sweeper::u_of_row<false, false>;
-        T most = (this->*u_of)(kv, at, own, part.width, kernel, known, omega, s);
-        known = to_scale(kernel, u_mantissas_ + own, u_exponents_ + own, scaled, part.width, most,
-                         longer);
-      }
+    int64_t n_rows = part.group->n_models * count;
+    for (int64_t row = 0; row < n_rows;) {
+      bool longer = is_longer(first + row % count);
+      int64_t stop = row + 1, end = row + rows_side_by_side;
+      end = end < n_rows ? end : n_rows;
+      while (stop < end && is_longer(first + stop % count) == longer) stop++;
+      auto u_of = longer ? balanced_ ? &Sweeper::u_of_rows<true, true>
+                                     : &Sweeper::u_of_rows<false, true>
+                         : balanced_ ? &Sweeper::u_of_rows<true, false>
+                                     : &Sweeper::u_of_rows<false, false>;
+      (this->*u_of)(part, first, count, row, stop, summed);
+      row = stop;
+    }
   }
 
+  // A step is taken for all rows before the next one is: what one number waits for, others do not.
   template <bool balanced, bool longer>
-  T u_of_row(const T *kv, int64_t at, int64_t own, int64_t width, const Kernel<T> &kernel,
-             const Row<T> &known, T omega, int64_t s) {
-    V most = all<T>(Type<T>::none);
-    I lost = I{};
-    T sure = known.is_sure ? (T)0 : (T)kernel.sure;
-    int64_t whole = kernel.n_source / step * step;
-    whole = is_whole(kv, source_exponents_ + at, whole, sure) ? whole : 0;
-    u_of_some<balanced, longer, true>(kv, at, own, 0, whole, sure, known, omega, most, lost);
-    u_of_some<balanced, longer, false>(kv, at, own, whole, width, sure, known, omega, most, lost);
-    is_bad_[s] |= any(lost) || known.is_lost;
-    return largest_of<T>(most);
-  }
-
-  // Whether some sums are above 0 and sure, and so are the numbers of which these are exponents.
-  static bool is_whole(const T *sums, const T *exponents, int64_t count, T sure) {
-    V least = all<T>((T)INFINITY), lowest_exponent = least;
-    for (int64_t i = 0; i < count; i += step) {
-      least = smallest(least, load(sums + i));
-      if (exponents) lowest_exponent = smallest(lowest_exponent, load(exponents + i));
+  void u_of_rows(Part part, int64_t first, int64_t count, int64_t start, int64_t stop,
+                 bool summed) {
+    const Kernel<T> &kernel = part.group->kernel;
+    int64_t width = part.width, at = part.offset + start * width, wholes[rows_side_by_side];
+    Row<T> *rows = rows_ + part.first_model * count + start;
+    const bool *has_zeros = has_zeros_ + part.first_model * count + start;
+    const T *sums = summed ? kernel.sums : sources_ + start * width;
+    int64_t sums_step = summed ? 0 : width, n_rows = stop - start;
+    // New scalings of longer steps must not take the place of old ones yet.
+    bool in_place = keeps_u_ && !longer;
+    T *mantissas = in_place ? u_mantissas_ + at : new_mantissas_;
+    T *exponents = in_place ? u_exponents_ + at : new_exponents_;
+    for (int64_t row = 0; row < n_rows; row++) {
+      int64_t whole = longer || has_zeros[row] ? 0 : kernel.n_source / step * step;
+      V least = divide_by_sums<balanced && !longer>(
+          sums + row * sums_step, at + row * width, whole, width, rows[row].shift,
+          mantissas + row * width, exponents + row * width);
+      wholes[row] = are_sure(least, surely(kernel, rows[row])) ? whole : 0;
     }
-    return smallest_of<T>(least) >= (sure > 0 ? sure : std::numeric_limits<T>::min()) &&
-           smallest_of<T>(lowest_exponent) > Type<T>::none / 2;
+    if (!balanced) {
+      for (int64_t i = 0; i < n_rows * width; i += step) {
+        V mantissa, exponent;
+        raise<T>(load(exponents + i), load(mantissas + i), exponent_, mantissa, exponent);
+        store(mantissas + i, mantissa);
+        store(exponents + i, exponent);
+      }
+      if (!longer) take_powers(mantissas, n_rows * width);
+    }
+    for (int64_t row = 0; row < n_rows; row++) {
+      int64_t s = (start + row) % count, own = row * width;
+      V most = all<T>(Type<T>::none), least = V{};
+      I lost = I{};
+      for (int64_t i = own; i < own + wholes[row]; i += step) {
+        V exponent = load(exponents + i);
+        most = largest(most, exponent);
+        least = smallest(least, exponent);
+      }
+      lost |= is_far<T>(most) | is_far<T>(least);
+      finish_u<longer>(sums + row * sums_step, at + own, wholes[row], width,
+                       surely(kernel, rows[row]), longer ? tile_.omega[first + s] : (T)1,
+                       mantissas + own, exponents + own, most, lost);
+      is_bad_[s] |= any(lost) || rows[row].is_lost;
+      rows[row] = to_scale(kernel, mantissas + own, exponents + own,
+                           sources_ + (start + row) * width, width, largest_of<T>(most), longer);
+      if (longer) {
+        memcpy(u_mantissas_ + at + own, mantissas + own, width * sizeof(T));
+        memcpy(u_exponents_ + at + own, exponents + own, width * sizeof(T));
+      }
+    }
   }
 
-  // Where all is `whole`, nobody need look for zeros and for what was lost.
-  template <bool balanced, bool longer, bool whole>
-  MEMBER void u_of_some(const T *kv, int64_t at, int64_t own, int64_t start, int64_t stop, T sure,
-                        const Row<T> &known, T omega, V &most, I &lost) {
-    V lowest_exponent = V{};
+  // mu / K v of a row, its mantissas in logs unless they are `plain`; mu as in `read_sources`. The
+  // smallest of K v at the first `whole` labels.
+  template <bool plain>
+  MEMBER V divide_by_sums(const T *kv, int64_t at, int64_t whole, int64_t width, T shift,
+                          T *mantissas, T *exponents) const {
+    V least = all<T>((T)INFINITY);
+    for (int64_t i = 0; i < width; i += step) {
+      V y = load(kv + i), mu = load(source_mantissas_ + at + i), m, e;
+      if (i < whole) least = smallest(least, y);
+      split<T>(y == 0 ? all<T>(1) : y, m, e);
+      store(mantissas + i, plain ? mu / m : mu - log2_of(m));
+      store(exponents + i, load(source_exponents_ + at + i) - (e + shift));
+    }
+    return least;
+  }
+
+  // Labels without mass, and what was lost; of longer steps the rest of the way.
+  template <bool longer>
+  MEMBER void finish_u(const T *kv, int64_t at, int64_t start, int64_t stop, T sure, T omega,
+                       T *mantissas, T *exponents, V &most, I &lost) {
     for (int64_t i = start; i < stop; i += step) {
-      V y = load(kv + i), of_mu = load(source_exponents_ + at + i), m, e, mantissa, exponent;
-      I none = I{};
-      if constexpr (!whole) {
-        none = is_none<T>(of_mu);
-        lost |= (y < sure) & ~none;
-        none |= y == 0;
-        y = y == 0 ? all<T>(1) : y;
-      }
-      split<T>(y, m, e);
-      V mu = load(source_mantissas_ + at + i);
-      exponent = of_mu - (e + known.shift);
-      mantissa = balanced && !longer ? mu / m : mu - log2_of(m);
-      if (!balanced) {
-        raise<T>(exponent, mantissa, exponent_, mantissa, exponent);
-        if (!longer) mantissa = exp2_of(mantissa);
-      }
-      if constexpr (!whole) {
-        exponent = none ? all<T>(Type<T>::none) : exponent;
-        mantissa = none ? all<T>(longer ? 0 : 1) : mantissa;
-      }
+      V y = load(kv + i), mantissa = load(mantissas + i), exponent = load(exponents + i);
+      I none = is_none<T>(load(source_exponents_ + at + i));
+      lost |= (y < sure) & ~none;
+      none |= y == 0;
+      exponent = none ? all<T>(Type<T>::none) : exponent;
+      mantissa = none ? all<T>(longer ? 0 : 1) : mantissa;
       if (longer)
-        stretch(load(u_mantissas_ + own + i), load(u_exponents_ + own + i), omega, mantissa,
+        stretch(load(u_mantissas_ + at + i), load(u_exponents_ + at + i), omega, mantissa,
                 exponent);
-      store(u_mantissas_ + own + i, mantissa);
-      store(u_exponents_ + own + i, exponent);
+      store(mantissas + i, mantissa);
+      store(exponents + i, exponent);
       most = largest(most, exponent);
-      if (whole && !longer) lowest_exponent = smallest(lowest_exponent, exponent);
-      else lost |= is_far<T>(exponent);
+      lost |= is_far<T>(exponent);
     }
-    if (whole && !longer) lost |= is_far<T>(most) | is_far<T>(lowest_exponent);
+  }
+
+  // Below it a sum of a row may have lost something.
+  static MEMBER T surely(const Kernel<T> &kernel, const Row<T> &row) {
+    return row.is_sure ? (T)0 : (T)kernel.sure;
+  }
+
+  // Of whole vectors of numbers.
+  static MEMBER V smallest_in(const T *numbers, int64_t count) {
+    V least = all<T>((T)INFINITY);
+    for (int64_t i = 0; i < count; i += step) least = smallest(least, load(numbers + i));
+    return least;
+  }
+
+  // Whether sums of which these are the smallest are above 0, and nothing of them was lost.
+  static MEMBER bool are_sure(V least, T sure) {
+    return smallest_of<T>(least) >= (sure > 0 ? sure : std::numeric_limits<T>::min());
   }
 
   // old^(1 - omega) new^omega, mantissas as logs: a longer step. Numbers that are 0 are left so.
@@ -457,10 +528,12 @@ template <class T> class Sweeper {
     exponent = (none ? exponent : old_exponent) + whole;
   }
 
-  MEMBER V weight(int64_t model, int64_t row, int64_t j) const {
+  // Where all is `whole`, labels have weights in common.
+  template <bool whole = false> MEMBER V weight(int64_t model, int64_t row, int64_t j) const {
     const int64_t *steps = tile_.weight_steps;
     const T *from = tile_.weights + model * steps[0] + row * steps[1];
-    return steps[2] ? load_some<T>(from + j, tile_.n_target - j, 0) : all<T>(from[0]);
+    if (whole || !steps[2]) return all<T>(from[0]);
+    return load_some<T>(from + j, tile_.n_target - j, 0);
   }
 
   // The consensus of one sample and the new v of its models (lines p and v).
@@ -477,7 +550,7 @@ template <class T> class Sweeper {
     for (int64_t g = 0; g < tile_.n_groups; g++)
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
         int64_t row = model * count + s, at = row * width_;
-        T most = largest_of<T>(parts_[4 * tile_.n_models + model]);
+        T most = largest_of<T>(most_[model]);
         rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
                               images_ + at, width_, most, longer);
       }
@@ -485,9 +558,8 @@ template <class T> class Sweeper {
 
   template <bool balanced, bool longer>
   void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
-    V *most = parts_ + 4 * tile_.n_models;
     Found found{};
-    for (int64_t m = 0; m < tile_.n_models; m++) most[m] = all<T>(Type<T>::none);
+    for (int64_t m = 0; m < tile_.n_models; m++) most_[m] = all<T>(Type<T>::none);
     int64_t whole = has_whole_images(first, s, count) ? tile_.n_target / step * step : 0;
     new_v_of_some<balanced, longer, true>(first, s, count, is_last, 0, whole, found);
     new_v_of_some<balanced, longer, false>(first, s, count, is_last, whole, width_, found);
@@ -505,79 +577,114 @@ template <class T> class Sweeper {
   bool has_whole_images(int64_t first, int64_t s, int64_t count) const {
     const int64_t *steps = tile_.weight_steps;
     if (steps[2]) return false;
-    int64_t model = 0;
-    for (int64_t g = 0; g < tile_.n_groups; g++)
+    int64_t model = 0, whole = tile_.n_target / step * step;
+    V least_known = all<T>((T)INFINITY);  // of rows that lost nothing
+    for (int64_t g = 0; g < tile_.n_groups; g++) {
+      V least = all<T>((T)INFINITY);
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
+        if (!(tile_.weights[model * steps[0] + (first + s) * steps[1]] > 0)) return false;
         int64_t row = model * count + s;
-        T sure = rows_[row].is_sure ? (T)0 : (T)tile_.groups[g].kernel.sure;
-        if (!(tile_.weights[model * steps[0] + (first + s) * steps[1]] > 0) ||
-            !is_whole(images_ + row * width_, nullptr, tile_.n_target / step * step, sure))
-          return false;
+        V of_row = smallest_in(images_ + row * width_, whole);
+        if (rows_[row].is_sure) least_known = smallest(least_known, of_row);
+        else least = smallest(least, of_row);
       }
-    return true;
+      if (!are_sure(least, (T)tile_.groups[g].kernel.sure)) return false;
+    }
+    return are_sure(least_known, 0);
   }
 
-  // Where all is `whole`, nobody need look for zeros and for what was lost.
+  // Where all is `whole`, nobody need look for zeros and for what was lost. A step is taken at some
+  // places before the next one is, as in line u.
   template <bool balanced, bool longer, bool whole>
   MEMBER void new_v_of_some(int64_t first, int64_t s, int64_t count, bool is_last, int64_t start,
                             int64_t stop, Found &found) {
-    int64_t n_models = tile_.n_models;
-    V *mantissas = parts_, *exponents = parts_ + n_models, *powers = parts_ + 2 * n_models;
-    V *raised = parts_ + 3 * n_models, *most = parts_ + 4 * n_models, lowest_exponent = V{};
-    bool watched = is_last && tile_.residuals;
-    T omega = longer ? tile_.omega[first + s] : (T)1;
-    for (int64_t j = start; j < stop; j += step) {
-      V near = read_images<whole>(s, count, j, first + s, mantissas, exponents, found.lost);
-      V mantissa, exponent, p_mantissa, p_exponent;  // of p^f 2^(order near), and of p; in logs
-      if (balanced)
-        geometric<longer, whole>(first + s, j, near, mantissas, exponents, powers, mantissa,
-                                 exponent);
-      else
-        power_mean<longer, whole>(first + s, j, near, mantissas, exponents, powers, raised,
-                                  mantissa, exponent, p_mantissa, p_exponent, is_last, found.lost);
-      if (is_last) {
-        T *to = tile_.consensus + (first + s) * tile_.n_target + j;
-        if (balanced) p_mantissa = mantissa, p_exponent = exponent;
-        p_mantissa = exp2_of(p_mantissa);
-        V p = join<T>(p_mantissa, p_exponent, Type<T>::bias);
-        store_some(to, p, tile_.n_target - j);
-        I some = ~is_none<T>(p_exponent);
-        found.some |= some;
-        found.large |= p == (T)INFINITY;
-        if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, p_mantissa, p_exponent, some);
+    int64_t row = first + s, n_models = tile_.n_models;
+    V lowest_exponent = V{};
+    for (int64_t next = start; next < stop; next += n_places_ * step) {
+      int64_t end = stop < next + n_places_ * step ? stop : next + n_places_ * step;
+      int64_t n_places = (end - next) / step;
+      for (int64_t place = 0; place < n_places; place++)
+        places_[place].near = read_images<whole>(s, count, next + place * step, row,
+                                                 place * n_models, found.lost);
+      for (int64_t i = 0; i < n_places * n_models; i++) logs_[i] = log2_of(mantissas_[i]);
+      if (!balanced) {
+        for (int64_t place = 0; place < n_places; place++)
+          raise_images<longer, whole>(place * n_models, places_[place].near);
+        for (int64_t i = 0; i < n_places * n_models; i++) powers_[i] = exp2_minus_one(powers_[i]);
+      }
+      for (int64_t place = 0; place < n_places; place++) {
+        if (balanced) sum_logs<longer, whole>(row, next + place * step, place * n_models,
+                                              places_[place]);
+        else sum_powers<longer, whole>(row, next + place * step, place * n_models, places_[place]);
+      }
+      for (int64_t place = 0; place < n_places; place++) {
+        V p_log, p_exponent;
+        Place &at = places_[place];
+        if (balanced) {
+          geometric<whole>(at);
+          p_log = at.log, p_exponent = at.exponent;
+        } else power_mean<whole>(at, p_log, p_exponent, is_last, found.lost);
+        if (is_last) store_consensus(row, next + place * step, p_log, p_exponent, found);
+        if (!longer) at.log = exp2_of(at.log);
       }
       if (is_last && !tile_.keeps_v) continue;
-      if (!longer) mantissa = exp2_of(mantissa);
-      I out = is_none<T>(exponent);
-      for (int64_t m = 0; m < n_models; m++) {
-        int64_t at = (m * count + s) * width_ + j;
-        V new_mantissa = longer ? mantissa + powers[m] : mantissa / mantissas[m];
-        V new_exponent = exponent - exponents[m];
-        if (!balanced) new_exponent += raised[m];
-        if (!balanced && !longer) new_mantissa *= powers[m];
-        if constexpr (!whole) {
-          I none = out | is_none<T>(exponents[m]);
-          new_exponent = none ? all<T>(Type<T>::none) : new_exponent;
-          new_mantissa = none ? all<T>(longer ? 0 : 1) : new_mantissa;
-        }
-        if (watched || longer) {
-          V old_mantissa = load(v_mantissas_ + at), old_exponent = load(v_exponents_ + at);
-          if (watched) {
-            store(before_ + m * width_ + j, marginal<longer>(old_mantissa, old_exponent, m));
-            store(after_ + m * width_ + j, marginal<longer>(new_mantissa, new_exponent, m));
-          }
-          if (longer) stretch(old_mantissa, old_exponent, omega, new_mantissa, new_exponent);
-        }
-        store(v_mantissas_ + at, new_mantissa);
-        store(v_exponents_ + at, new_exponent);
-        most[m] = largest(most[m], new_exponent);
-        if (whole && !longer) lowest_exponent = smallest(lowest_exponent, new_exponent);
-        else found.lost |= is_far<T>(new_exponent);
-      }
+      for (int64_t m = 0; m < n_models; m++)
+        divide_by_images<balanced, longer, whole>(row, m, (m * count + s) * width_, next, end,
+                                                  is_last, lowest_exponent, found.lost);
     }
     if (!whole || longer) return;
     found.lost |= is_far<T>(lowest_exponent);
-    for (int64_t m = 0; m < n_models; m++) found.lost |= is_far<T>(most[m]);
+    for (int64_t m = 0; m < n_models; m++) found.lost |= is_far<T>(most_[m]);
+  }
+
+  void store_consensus(int64_t row, int64_t j, V log, V exponent, Found &found) {
+    T *to = tile_.consensus + row * tile_.n_target + j;
+    V mantissa = exp2_of(log), p = join<T>(mantissa, exponent, Type<T>::bias);
+    store_some(to, p, tile_.n_target - j);
+    I some = ~is_none<T>(exponent);
+    found.some |= some;
+    found.large |= p == (T)INFINITY;
+    if (any(some & (p == 0))) store_tiny(to, tile_.n_target - j, mantissa, exponent, some);
+  }
+
+  // Line v of one model at some places.
+  template <bool balanced, bool longer, bool whole>
+  MEMBER void divide_by_images(int64_t row, int64_t m, int64_t at, int64_t start, int64_t stop,
+                               bool is_last, V &lowest_exponent, I &lost) {
+    bool watched = is_last && tile_.residuals;
+    T omega = longer ? tile_.omega[row] : (T)1;
+    T *v_mantissas = v_mantissas_ + at, *v_exponents = v_exponents_ + at;
+    V most = most_[m], least = lowest_exponent;
+    const Place *place = places_;
+    int64_t i = m;
+    for (int64_t j = start; j < stop; j += step, place++, i += tile_.n_models) {
+      V image = mantissas_[i], of_image = exponents_[i];
+      V mantissa = longer ? place->log + powers_[i] : place->log / image;
+      V exponent = place->exponent - of_image;
+      if (!balanced) exponent += raised_[i];
+      if (!balanced && !longer) mantissa *= powers_[i];
+      if constexpr (!whole) {
+        I none = is_none<T>(place->exponent) | is_none<T>(of_image);
+        exponent = none ? all<T>(Type<T>::none) : exponent;
+        mantissa = none ? all<T>(longer ? 0 : 1) : mantissa;
+      }
+      if (watched || longer) {
+        V old_mantissa = load(v_mantissas + j), old_exponent = load(v_exponents + j);
+        if (watched) {
+          store(before_ + m * width_ + j,
+                marginal<longer>(old_mantissa, old_exponent, image, of_image));
+          store(after_ + m * width_ + j, marginal<longer>(mantissa, exponent, image, of_image));
+        }
+        if (longer) stretch(old_mantissa, old_exponent, omega, mantissa, exponent);
+      }
+      store(v_mantissas + j, mantissa);
+      store(v_exponents + j, exponent);
+      most = largest(most, exponent);
+      if (whole && !longer) least = smallest(least, exponent);
+      else lost |= is_far<T>(exponent);
+    }
+    most_[m] = most;
+    lowest_exponent = least;
   }
 
   // Numbers of the consensus that are below the normal ones.
@@ -589,19 +696,18 @@ template <class T> class Sweeper {
       }
   }
 
-  // K^T u v of one model at the labels at hand.
-  template <bool in_logs> MEMBER V marginal(V mantissa, V exponent, int64_t m) const {
-    V image = parts_[tile_.n_models + m];
-    I none = is_none<T>(exponent) | is_none<T>(image);
-    if (in_logs) from_logs(mantissa, exponent);
-    return none ? V{} : join<T>(mantissa * parts_[m], exponent + image);
+  // K^T u v of one model.
+  template <bool in_logs> static MEMBER V marginal(V v, V v_exponent, V image, V of_image) {
+    I none = is_none<T>(v_exponent) | is_none<T>(of_image);
+    if (in_logs) from_logs(v, v_exponent);
+    return none ? V{} : join<T>(v * image, v_exponent + of_image);
   }
 
   // Images of all models at some labels; returns a whole exponent near that of their mean, the
   // largest one for an order of which powers might grow too large.
   template <bool whole>
-  MEMBER V read_images(int64_t s, int64_t count, int64_t j, int64_t row, V *mantissas,
-                       V *exponents, I &lost) {
+  MEMBER V read_images(int64_t s, int64_t count, int64_t j, int64_t row, int64_t at, I &lost) {
+    V *mantissas = mantissas_ + at, *exponents = exponents_ + at;
     V top = all<T>(Type<T>::none), sum = V{}, votes = V{};
     I inside = labels_from(j);
     int64_t model = 0;
@@ -610,7 +716,7 @@ template <class T> class Sweeper {
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
         const Row<T> &known = rows_[model * count + s];
         V y = load(images_ + (model * count + s) * width_ + j), exponent;
-        V w = weight(model, row, j);
+        V w = weight<whole>(model, row, j);
         if (known.is_lost) is_bad_[s] = true;
         if constexpr (whole) {
           split<T>(y, mantissas[model], exponent);
@@ -638,81 +744,97 @@ template <class T> class Sweeper {
     return count_up<T>() < (typename Type<T>::Bits)(tile_.n_target - j);
   }
 
-  // Line p of Algorithm 1, in logs. Products of weights with exponents come in two parts, as in
-  // `raise`. Longer steps ask for the logs of 1 / image as well, in `powers`.
-  template <bool longer, bool all_there>
-  MEMBER void geometric(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
-                        V *powers, V &log, V &exponent) {
+  // Of Algorithm 1, the weighted sum of the logs of images. Products of weights with exponents come
+  // in two parts, as in `raise`. Longer steps ask for the logs of 1 / image as well, in `powers_`.
+  template <bool longer, bool whole>
+  MEMBER void sum_logs(int64_t row, int64_t j, int64_t at, Place &place) {
     constexpr T unit = (T)(1ull << Type<T>::fraction);
-    V high = V{}, rest = V{};
+    V near = place.near, high = V{}, rest = V{};
     I vetoed = is_none<T>(near);
     for (int64_t m = 0; m < tile_.n_models; m++) {
-      V w = weight(m, row, j), part = nearest_whole<T>(w * unit) / unit;
-      V distance = exponents[m] - near;
-      if constexpr (!all_there) {
-        I none = is_none<T>(exponents[m]);
+      V w = weight<whole>(m, row, j), part = nearest_whole<T>(w * unit) / unit;
+      V distance = exponents_[at + m] - near, log_image = logs_[at + m];
+      if constexpr (!whole) {
+        I none = is_none<T>(exponents_[at + m]);
         vetoed |= none & (w > 0);
         distance = none ? V{} : distance;
       }
       high += part * distance;
-      V log_image = log2_of(mantissas[m]);
-      if (longer) powers[m] = -log_image;
       rest += (w - part) * distance + w * log_image;
+      if (longer) powers_[at + m] = -log_image;
     }
-    V whole = nearest_whole<T>(high + rest);
-    log = (high - whole) + rest;
-    exponent = near + whole;
-    if constexpr (all_there) return;
-    log = vetoed ? V{} : log;
-    exponent = vetoed ? all<T>(Type<T>::none) : exponent;
+    place.sum = high;
+    place.rest = rest;
+    place.empty = vetoed;
   }
 
-  // Line p of Algorithm 2, in logs: with S the weighted sum of (image / 2^near)^order, p is
-  // 2^near S^(1 / order). What line v needs of it is p^f 2^(order near) = 2^near S^(f / order). Of a
-  // small order powers are near 1, and only by how much they are above it says something: S - 1 is
-  // summed up as well. `powers` and `whole` are image^order; for longer steps image^order / image,
-  // mantissas in logs.
-  template <bool longer, bool all_there>
-  MEMBER void power_mean(int64_t row, int64_t j, V near, const V *mantissas, const V *exponents,
-                         V *powers, V *whole, V &log, V &exponent, V &p_log, V &p_exponent,
-                         bool asked, I &lost) {
-    V sum = V{}, above = weight(tile_.n_models, row, j);  // what weights have more than 1
+  // Line p of Algorithm 1, in logs.
+  template <bool whole> static MEMBER void geometric(Place &place) {
+    V exponent = nearest_whole<T>(place.sum + place.rest);
+    place.log = (place.sum - exponent) + place.rest;
+    place.exponent = place.near + exponent;
+    if constexpr (whole) return;
+    place.log = place.empty ? V{} : place.log;
+    place.exponent = place.empty ? all<T>(Type<T>::none) : place.exponent;
+  }
+
+  // (image / 2^near)^order of all models at one place: 2^(raised + power), in whole numbers and the
+  // rest. For longer steps `logs_` are those of image^order / image.
+  template <bool longer, bool whole> MEMBER void raise_images(int64_t at, V near) {
+    I empty = is_none<T>(near);
+    for (int64_t i = at; i < at + tile_.n_models; i++) {
+      V distance = exponents_[i] - near, log_image = logs_[i], fraction, raised;
+      if (!whole) distance = is_none<T>(exponents_[i]) | empty ? V{} : distance;
+      raise<T>(distance, log_image, order_, fraction, raised);
+      raised_[i] = raised;
+      powers_[i] = fraction;
+      if (longer) logs_[i] = fraction - log_image;
+    }
+  }
+
+  // Of Algorithm 2, S: the weighted sum of these powers. Of a small order they are near 1, and only
+  // by how much they are above it says something: that is what `powers_` come as, and S - 1 is
+  // summed up as well.
+  template <bool longer, bool whole>
+  MEMBER void sum_powers(int64_t row, int64_t j, int64_t at, Place &place) {
+    V near = place.near, sum = V{};
+    V above = weight<whole>(tile_.n_models, row, j);  // what weights have more than 1
     I empty = is_none<T>(near);
     for (int64_t m = 0; m < tile_.n_models; m++) {
-      V w = weight(m, row, j), fraction;
-      V distance = exponents[m] - near;
-      I none = I{};
-      if constexpr (!all_there) {
-        none = is_none<T>(exponents[m]) | empty;
-        distance = none ? V{} : distance;
-        none |= w == 0;
-      }
-      V log_image = log2_of(mantissas[m]);
-      raise<T>(distance, log_image, order_, fraction, whole[m]);
-      V more = exp2_minus_one(fraction);
-      powers[m] = longer ? fraction - log_image : more + 1;
-      if constexpr (all_there) {
-        V unit = join<T>(all<T>(1), whole[m]);
+      V w = weight<whole>(m, row, j), more = powers_[at + m], unit = raised_[at + m];
+      if constexpr (whole) {
+        unit = join<T>(all<T>(1), unit);
         sum += w * (unit * (more + 1));
         above += w * (unit * more + (unit - 1));
       } else {
-        V unit = join<T>(all<T>(1), none ? V{} : whole[m]);
+        I none = is_none<T>(exponents_[at + m]) | empty | (w == 0);
+        unit = join<T>(all<T>(1), none ? V{} : unit);
         sum += w * (none ? V{} : unit * (more + 1));
         above += w * (none ? all<T>(-1) : unit * more + (unit - 1));
       }
+      powers_[at + m] = longer ? logs_[at + m] : more + 1;
     }
+    place.sum = sum;
+    place.rest = above;
+    place.empty = empty;
+  }
+
+  // Line p of Algorithm 2, in logs: p is 2^near S^(1 / order). What line v needs of it is
+  // p^f 2^(order near) = 2^near S^(f / order).
+  template <bool whole>
+  MEMBER void power_mean(Place &place, V &p_log, V &p_exponent, bool asked, I &lost) {
     constexpr T least = sizeof(T) == 4 ? (T)0x1p-60 : (T)0x1p-500;
-    I wrong = ~(sum > least) | (sum == (T)INFINITY);
+    V sum = place.sum, m, e;
+    I wrong = ~(sum > least) | (sum == (T)INFINITY), empty = whole ? I{} : place.empty;
     lost |= wrong & ~empty;
-    V m, e;
     split<T>(wrong ? all<T>(1) : sum, m, e);
-    V log2_mantissa = log2_of_one_plus((e == 0) & ~wrong ? above : m - 1);
-    raise<T>(e, log2_mantissa, power_, log, exponent);
-    lost |= ((exponent < -Type<T>::limit) | (exponent > Type<T>::limit)) & ~empty;
-    exponent = empty ? all<T>(Type<T>::none) : exponent + near;
+    V log2_mantissa = log2_of_one_plus((e == 0) & ~wrong ? place.rest : m - 1);
+    raise<T>(e, log2_mantissa, power_, place.log, place.exponent);
+    lost |= is_far<T>(place.exponent) & ~empty;
+    place.exponent = empty ? all<T>(Type<T>::none) : place.exponent + place.near;
     if (!asked) return;
     raise<T>(e, log2_mantissa, mean_, p_log, p_exponent);
-    p_exponent = empty ? all<T>(Type<T>::none) : p_exponent + near;
+    p_exponent = empty ? all<T>(Type<T>::none) : p_exponent + place.near;
   }
 
   // How far the marginals of the model that moved most are from where they were, over the mass of
