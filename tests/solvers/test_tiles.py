@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import wassemble as ws
 from wassemble import _threads
 from wassemble.solvers.native_sweep import find_native
+from wassemble.solvers.tiles import run_tiles
 
 pytestmark = pytest.mark.usefixtures("sweeps")
 
@@ -86,6 +87,17 @@ def test_solves_in_a_users_threads_leave_blas_alone(threads_of_blas, monkeypatch
     assert during == [threads_of_blas]
     with _threads.single_threaded_blas():
         assert set(count_blas_threads()) == {1}
+    assert count_blas_threads() == threads_of_blas
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, None])
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_blas_has_one_thread_where_one_was_asked_for(threads_of_blas, n_threads, in_turn):
+    during = []
+    run_tiles(
+        lambda start, stop: during.append(count_blas_threads()), 4, 4, n_threads, in_turn=in_turn
+    )
+    assert during == [[1] * len(threads_of_blas) if n_threads == 1 else threads_of_blas]
     assert count_blas_threads() == threads_of_blas
 
 

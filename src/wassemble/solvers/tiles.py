@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -153,10 +154,12 @@ def run_tiles(
     progress = progress or (lambda n_done, n_samples: None)
     tiles = [(start, min(start + n_rows, n_samples)) for start in range(0, n_samples, n_rows)]
     if in_turn or len(tiles) <= 1:  # one product at a time may use all threads
-        for start, stop in tiles:
-            with limited_threads(n_threads):
-                solve(start, stop)
-            progress(stop, n_samples)
+        blas = single_threaded_blas() if n_threads == 1 else nullcontext()
+        with blas:
+            for start, stop in tiles:
+                with limited_threads(n_threads):
+                    solve(start, stop)
+                progress(stop, n_samples)
         if not tiles:
             progress(0, 0)
         return
