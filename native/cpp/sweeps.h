@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdlib>
 #include <limits>
+#include <mutex>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -60,17 +61,62 @@ constexpr int64_t rows_of_large = 48, large_kernel = 1 << 15;
 // overflows; below it relative to the middle, so that their sum is near 1.
 constexpr double large_order = 0.25;
 
+// Blocks of memory that nobody uses at the moment. Were each call to give them back to the system
+// and ask for them again, pages would be cleared every time, which takes longer than some sweeps.
+class Spare {
+  static constexpr size_t most = 1 << 26;  // in all
+  static constexpr int most_blocks = 16;
+  struct Block {
+    char *start;
+    size_t size;
+  };
+  std::mutex lock_;
+  Block blocks_[most_blocks];
+  int n_blocks_ = 0;
+  size_t total_ = 0;
+
+ public:
+  // Of the process, and never destroyed: a thread may outlive the end of it.
+  static Spare &own() {
+    static Spare *spare = new Spare;
+    return *spare;
+  }
+  // A block of at least this size and not of more than twice it, whose size it becomes; null if
+  // there is none. Nobody waits: a child that was forked meanwhile might do so for ever.
+  char *take(size_t &size) {
+    std::unique_lock<std::mutex> locked(lock_, std::try_to_lock);
+    if (!locked) return nullptr;
+    for (int i = 0; i < n_blocks_; i++) {
+      Block found = blocks_[i];
+      if (found.size < size || found.size / 2 > size) continue;
+      blocks_[i] = blocks_[--n_blocks_];
+      total_ -= found.size;
+      size = found.size;
+      return found.start;
+    }
+    return nullptr;
+  }
+  void give(char *start, size_t size) {
+    std::unique_lock<std::mutex> locked(lock_, std::try_to_lock);
+    if (!locked || n_blocks_ == most_blocks || total_ + size > most) return std::free(start);
+    blocks_[n_blocks_++] = Block{start, size};
+    total_ += size;
+  }
+};
+
 // Memory for the samples that are swept together, in pieces at whole cache lines.
 class Room {
   static constexpr size_t large_page = 1 << 21;
   char *start_ = nullptr;
-  size_t used_ = 0;
+  size_t used_ = 0, size_ = 0;
 
  public:
   Room() = default;
   Room(const Room &) = delete;
   Room &operator=(const Room &) = delete;
-  ~Room() { std::free(start_); }
+  ~Room() {
+    if (start_) Spare::own().give(start_, size_);
+  }
   // Called twice: the first time to count, then, after `open`, to share out.
   template <class A> A *take(int64_t count) {
     size_t at = used_;
@@ -79,11 +125,15 @@ class Room {
   }
   bool open() {
     // Sparse products jump about in it: with large pages they need not look for each page.
-    size_t page = used_ < 8 * large_page ? 64 : large_page, size = (used_ / page + 1) * page;
-    start_ = (char *)std::aligned_alloc(page, size);
+    size_t page = used_ < 8 * large_page ? 64 : large_page;
+    size_ = (used_ / page + 1) * page;
+    start_ = Spare::own().take(size_);
+    if (!start_) {
+      start_ = (char *)std::aligned_alloc(page, size_);
 #if defined(MADV_HUGEPAGE)
-    if (start_ && page == large_page) madvise(start_, size, MADV_HUGEPAGE);
+      if (start_ && page == large_page) madvise(start_, size_, MADV_HUGEPAGE);
 #endif
+    }
     used_ = 0;
     return start_ != nullptr;
   }
