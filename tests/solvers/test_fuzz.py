@@ -34,7 +34,7 @@ N_BATCHES = 20
 _LIMITS = {np.float64: (1e-9, 1e-5), np.float32: (2e-4, 5e-3), np.float16: (2e-4, 5e-3)}
 _TOLERANCE = {np.float64: 1e-9, np.float32: 1e-6, np.float16: 1e-6}
 _N_SWEEPS = 600  # of the reference towards a fixed point, at most
-_N_MORE_SWEEPS = 20_000  # of a row that is not there yet
+_N_MORE_SWEEPS = 60_000  # of a row that is not there yet: some rest for 20,000 and go on
 
 EXPONENTS = (0.02, 0.3, 0.5, 0.69, 0.75, 0.87, 0.98, 0.999)
 KINDS = (

@@ -177,10 +177,11 @@ class _Run:
         has_mass = agree_on_any(
             tile.exchange, np.logical_or.reduce([detached(h > 0).any(axis=(0, 2)) for h in given])
         )
-        hidden = ending.rows.hidden
-        lost = (
-            Status.NO_MASS if hidden is None else np.where(hidden, Status.DIVERGED, Status.NO_MASS)
-        )
+        p = ending.rows.barycenter  # in the type of the sweeps, which may be the wider one
+        hidden = detached(namespace(p).any(p != 0, axis=-1))
+        if ending.rows.hidden is not None:
+            hidden = hidden | ending.rows.hidden
+        lost = np.where(hidden, Status.DIVERGED, Status.NO_MASS)
         return np.where(has_mass, lost, status)
 
     def result(self) -> BarycenterResult:

@@ -88,7 +88,9 @@ class NewtonSweep:
         The scalings of longer steps are not where line v puts them: a sweep comes first.
         """
         if self._residual is not None:
-            with single_threaded_blas():  # many small matrices: threads would wait for each other
+            # Of many small matrices: threads would wait for each other. Hessians of very small
+            # numbers may leave the range: a step that is no number is not taken.
+            with single_threaded_blas(), np.errstate(all="ignore"):
                 self._move(self._residual)
         return np.asarray(self._sweep.step(watch=True))
 
@@ -228,10 +230,9 @@ class _Point:
             marginals = np.where((marginals > 0).all(axis=0), marginals, 0)
             # Mass that no kernel entry can move stays where it is: sweeps settle on the geometric
             # mean of the models' masses of a component, and so does a step from shares of it.
-            log_masses = log_of(components.sums(marginals))
-            log_share = np.where(
-                log_masses > -np.inf, (weights * log_masses).sum(0) - log_masses, 0
-            )
+            masses = components.sums(marginals)  # of a component with none, nothing is moved
+            log_masses = np.log(np.where(masses > 0, masses, 1))
+            log_share = (weights * log_masses).sum(axis=0) - log_masses
             marginals = marginals * np.exp(log_share)
         sent = [
             np.exp(own_u + _share_out(group.kernel, own_v, own_kv, log_share[group.models]))
@@ -290,7 +291,8 @@ class _Point:
             np.matmul(scaled.swapaxes(-1, -2), scaled, out=hessians[group.models])
         hessians *= -self.mass.exponent
         moved = units > 0
-        marginals = np.divide(self.marginals, units**2, out=np.ones_like(units), where=moved)
+        safe = np.where(moved, units, 1)  # whose square may be too small for a number
+        marginals = np.where(moved, self.marginals / safe / safe, 1)
         if self.components is not None:
             self._pin(hessians, marginals * units)
         _diagonal(hessians)[...] += (1 + self.ratio + damping)[:, None] * marginals
