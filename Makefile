@@ -99,7 +99,7 @@ lint: .venv/develop.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/towncrier build --draft
+	$(BIN)/python release/changes.py
 
 evidence: .venv/core.stamp
 	$(BIN)/python -m paper evidence --out reports
@@ -159,9 +159,8 @@ bench-cluster: .venv/develop.stamp
 release-check: .venv-release/stamp
 	.venv-release/bin/python release/check.py $(ARGS)
 
-# The files are deleted; look at what CHANGES.md says before you commit.
 release-notes: .venv/develop.stamp
-	$(BIN)/towncrier build --yes
+	$(BIN)/python release/changes.py --fold
 
 # Newer pins, for `make test-all` to judge.
 lock: .venv/develop.stamp

@@ -150,7 +150,7 @@ INLINE Vector<T> join(Vector<T> mantissa, Vector<T> exponent,
   typedef typename P::I I;
   typedef typename P::U U;
   I whole = (I)(exponent + P::rounder);  // its low bits; the shift drops the others
-  Vector<T> joined = (Vector<T>)((I)mantissa + (I)((U)whole << P::digits));
+  Vector<T> joined = (Vector<T>)((U)mantissa + ((U)whole << P::digits));
   joined = exponent > (T)lowest<T> ? joined : Vector<T>{};
   return exponent > (T)highest ? all<T>((T)INFINITY) : joined;
 }

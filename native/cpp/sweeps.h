@@ -880,7 +880,9 @@ template <class T> class Sweeper {
     split<T>(wrong ? all<T>(1) : sum, m, e);
     V log2_mantissa = log2_of_one_plus((e == 0) & ~wrong ? place.rest : m - 1);
     raise<T>(e, log2_mantissa, power_, place.log, place.exponent);
-    lost |= is_far<T>(place.exponent) & ~empty;
+    // Not by `is_far`: one that is as small as that of 0 is far as well.
+    I far = (place.exponent < -Type<T>::limit) | (place.exponent > Type<T>::limit);
+    lost |= far & ~empty;
     place.exponent = empty ? all<T>(Type<T>::none) : place.exponent + place.near;
     if (!asked) return;
     raise<T>(e, log2_mantissa, mean_, p_log, p_exponent);

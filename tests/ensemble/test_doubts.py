@@ -61,6 +61,15 @@ def test_labels_may_meet_through_others():
         ws.Fusion().run(chain[:2])
 
 
+def test_numbers_from_0_and_from_1_are_told():
+    zero, one = model("zero", ["x"], ["0", "1", "2"]), model("one", ["x"], ["3", "1", "2"])
+    with pytest.warns(InputWarning, match="'zero' are the numbers 0 to 2, those of 'one' 1 to 3"):
+        ws.Fusion().run([zero, one])
+    others = model("two", ["x"], ["0", "1", "2"]), model("four", ["x"], ["1", "2", "3", "4"])
+    for other in others:
+        assert ws.Fusion().run([zero, other]).account.warnings == []
+
+
 def test_percentages_in_memory_are_refused():
     with pytest.raises(InvalidInputError, match="every row sums to 100"):
         model("a", ["x"], ["cat", "dog"], [[70.0, 30.0]])

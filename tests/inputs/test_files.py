@@ -1272,3 +1272,16 @@ def test_files_without_ids_are_read_by_row(tmp_path, suffix):
 def test_a_long_table_without_ids_is_refused(tmp_path):
     path = put(tmp_path / "x.csv", "label,score\ncat,0.5\n")
     refused("a long table must have sample ids", path, by_row=True)
+
+
+@pytest.mark.parametrize("columns", ["prediction", "Predicted_Label", "prediction,confidence"])
+def test_a_column_of_predictions_alone_is_not_taken_for_a_label(tmp_path, columns):
+    names = columns.split(",")
+    path = put(tmp_path / "x.csv", f"id,{columns}\na,{','.join('1' * len(names))}\n")
+    text = refused(f"a column called '{names[0]}' may be either", path)
+    assert f'hint: label_column="{names[0]}"' in text
+    scores = {"score_column": names[1]} if len(names) > 1 else {}
+    assert read_predictions(path, label_column=names[0], **scores).labels.names == ("1",)
+    assert read_predictions(path, labels=names).labels.names == tuple(names)
+    more = put(tmp_path / "y.csv", "id,prediction,cat,dog\na,0.2,0.3,0.5\n")
+    assert read_predictions(more).labels.names == ("prediction", "cat", "dog")

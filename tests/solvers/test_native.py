@@ -422,3 +422,15 @@ def test_an_interrupt_is_heard_in_the_middle_of_the_sweeps():
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=SECONDS)
     assert "KeyboardInterrupt" in errors
+
+
+@pytest.mark.usefixtures("level")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_small_order_takes_a_label_that_one_model_reaches_out_of_range(dtype):
+    """Such a consensus is below every exponent, and not 0: another arithmetic knows it."""
+    kernel = np.array([[1, 0], [1, 0], [0, 1]], dtype)
+    histograms = np.array([[[1, 0, 0]], [[0, 0, 1]]], dtype)
+    mass = ws.Unbalanced(2.0, epsilon=1e-6 if dtype == np.float32 else 1e-12)
+    result = solve_with(histograms, kernel, mass=mass, max_sweeps=3, tolerance=None)
+    np.testing.assert_allclose(result.barycenter, 0.25, rtol=1e-3)
+    assert result.status == ws.Status.MAX_SWEEPS

@@ -47,7 +47,7 @@ def check_labels(
             f"no label of {enumerate_names(silent)} is a target label, so it has no say;"
             f" {_remedy()}"
         )
-    sentences += _tell_others(plan) + _tell_scales(plan, models)
+    sentences += _tell_others(plan) + _tell_counts(plan) + _tell_scales(plan, models)
     groups = _groups(declared)
     if len(groups) > 1:
         one, other = (names[group[0]] for group in groups[:2])
@@ -57,6 +57,25 @@ def check_labels(
             f" name, nothing joins them; {_remedy()}"
         )
     return sentences
+
+
+def _tell_counts(plan: FusionPlan) -> list[str]:
+    """As many numbers in a row, from 0 in one model and from 1 in another, may be the same."""
+    if plan.rule.label_order == "line":
+        return []
+    starts: dict[int, dict[int, str]] = {}  # by how many there are
+    for member in plan.members:
+        names = set(member.labels)
+        for start in (0, 1):
+            if names == {str(start + i) for i in range(len(names))}:
+                starts.setdefault(len(names), {}).setdefault(start, member.model)
+    return [
+        f"labels of {models[0]!r} are the numbers 0 to {n - 1}, those of {models[1]!r} 1 to {n},"
+        f" and equal numbers are taken for the same label; if {models[1]!r} counts the same labels"
+        f" from 1, {_same()}"
+        for n, models in starts.items()
+        if n > 1 and len(models) == 2
+    ]
 
 
 def _tell_scales(plan: FusionPlan, models: Iterable[Any]) -> list[str]:

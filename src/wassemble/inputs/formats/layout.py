@@ -24,6 +24,13 @@ _NAMELESS_COLUMN = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 # Names by which the column of scores of a long table is recognised.
 _SCORES = ("score", "confidence")
 
+# What people call a column of labels that a model chose. Beside ids it is more likely that than the
+# scores of a label of this name.
+_CHOSEN = (
+    *("answer", "class", "predicted", "predicted_class", "predicted_label"),
+    *("pred", "prediction", "predictions", "vote", "y_pred"),
+)
+
 ColumnType = Literal["text", "number", "empty", "other"]
 
 
@@ -109,6 +116,7 @@ def find_layout(
     if reading.labels is None:
         if not rest:
             fail("the table must have a column of scores for each label; got none.")
+        _check_chosen(rest)
         return WideLayout(id_column, LabelSpace(rest), has_ids)
     there = set(rest)
     missing = [label for label in reading.labels if label not in there]
@@ -258,6 +266,22 @@ def _truth_column(
             " call it 'label'",
         )
     return texts[0] if texts else None
+
+
+def _check_chosen(rest: Sequence[str]) -> None:
+    """Columns that look like a chosen label, and perhaps its score, are not taken for labels."""
+    chosen = [name for name in rest if name.casefold() in _CHOSEN]
+    others = [name for name in rest if name not in chosen]
+    if len(chosen) != 1 or len(others) > 1:
+        return
+    if not others or others[0].casefold() in (*_SCORES, "probability", "prob"):
+        scores = f" and {option('score_column', others[0])}" if others else ""
+        fail(
+            "the table must have a column of scores for each label, or one of labels; a column"
+            f" called {chosen[0]!r} may be either.",
+            hint=f"{option('label_column', chosen[0])}{scores} if it holds labels (in a data frame,"
+            f" call it 'label'); {option('labels', list(rest))} if labels are called so",
+        )
 
 
 def _chosen_long(
