@@ -37,7 +37,7 @@ def list_rows(records: dict[str, Any], size: str) -> list[Row]:
     """A row for each target whose records are there."""
     day, commit = datetime.now(UTC).date().isoformat(), _commit()
     cpu = next(iter(records.values()))["machine"]["cpu"]
-    found = ((name, _reached(target, records)) for name, target in by_name().items())
+    found = ((name, target.reached(records)) for name, target in by_name().items())
     return [Row(day, commit, size, cpu, n, round(v, 4)) for n, v in found if v is not None]
 
 
@@ -117,13 +117,6 @@ def _decline(target: Target, now: Row, before: Row) -> float:
         return 1.0
     ratio = now.value / before.value
     return 1 / ratio if target.met(float("inf")) else ratio
-
-
-def _reached(target: Target, records: dict[str, Any]) -> float | None:
-    try:
-        return target.ratio(records)
-    except KeyError:  # a case that was not run
-        return None
 
 
 def _commit() -> str:

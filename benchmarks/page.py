@@ -22,8 +22,8 @@ def write(records: dict[str, Any]) -> None:
 
 
 def _verdicts(records: dict[str, Any]) -> list[tuple[Any, float, bool]]:
-    found = [(target, target.ratio(records)) for target in TARGETS]
-    return [(target, ratio, target.met(ratio)) for target, ratio in found]
+    found = [(target, target.reached(records)) for target in TARGETS]
+    return [(target, ratio, target.met(ratio)) for target, ratio in found if ratio is not None]
 
 
 def targets_table(records: dict[str, Any]) -> str:

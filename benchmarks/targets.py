@@ -23,6 +23,13 @@ class Target:
     met: Callable[[float], bool]
     limit: Callable[[dict[str, Any]], str] = lambda _: ""
 
+    def reached(self, records: dict[str, Any]) -> float | None:
+        """The ratio; None if its case was not run, or not at this size."""
+        try:
+            return self.ratio(records)
+        except KeyError:
+            return None
+
 
 def _seconds(records: dict[str, Any], case: str, name: str) -> float:
     return records[case]["timings"][name]["seconds"]
@@ -70,7 +77,10 @@ def _same_captions(records: dict[str, Any]) -> float:
 
 
 def _of(rows: list[dict], key: str, value: Any) -> dict:
-    return next(row for row in rows if row[key] == value)
+    found = [row for row in rows if row[key] == value]
+    if not found:  # quick sizes leave some out
+        raise KeyError(value)
+    return found[0]
 
 
 def _learning(name: str) -> Callable[[dict[str, Any]], float]:

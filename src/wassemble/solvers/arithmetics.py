@@ -30,7 +30,7 @@ from wassemble.solvers.problem import BarycenterProblem
 from wassemble.solvers.sweeps import NarrowSweep, Rows, Sweep
 from wassemble.solvers.tiles import (
     NATIVE,
-    NATIVE_SMALL,
+    NATIVE_LEAVING,
     NATIVE_SPARSE_ROWS,
     ONE_PASS,
     PRODUCT_ROWS,
@@ -290,10 +290,9 @@ class NativeSolver(NarrowSolver):
 
     def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
         super().__init__(problem, reason, types)
-        is_sparse = all(kernel.is_sparse for kernel in problem.voting_kernels)
-        if problem.tolerance is not None or is_sparse:
-            self.tile_size = NATIVE_SMALL
-        if is_sparse:
+        if problem.tolerance is not None:
+            self.tile_size = NATIVE_LEAVING
+        if all(kernel.is_sparse for kernel in problem.voting_kernels):
             self.product_rows = NATIVE_SPARSE_ROWS
 
     def start_in(

@@ -20,13 +20,12 @@ from wassemble.solvers.weights import take_rows
 # that threads spend their time inside NumPy and not waiting for the interpreter. What passes over
 # its numbers only once has less to gain from the caches; native sweeps stay in them anyway, and
 # wait for the interpreter only between tiles. Where rows leave as they finish, those that go on are
-# copied each time, which is cheaper in the caches too; and sparse kernels have so many labels that
-# a few samples would be one tile, and leave the other threads nothing.
+# copied each time, which is cheaper in the caches too.
 SWEPT = 2**19
 SWEPT_FLOAT64 = 2**17
 ONE_PASS = 2**20
 NATIVE = 2**18
-NATIVE_SMALL = 2**16
+NATIVE_LEAVING = 2**16
 # Rows times models below which a matrix product wastes its kernel's trip through the cache; a
 # native sparse one takes a vector of rows at once, and more would only crowd the cache.
 PRODUCT_ROWS = 64
