@@ -40,6 +40,15 @@ def test_labels_that_one_model_tells_apart_are_no_twins():
     assert ws.Fusion().run([both, one]).account.warnings == []
 
 
+def test_twins_are_told_through_a_kernel_too():
+    kernel = ws.kernels.from_spelling
+    one, other = model("one", ["x"], ["Cat", "dog"]), model("other", ["x"], ["cat", "dog"])
+    with pytest.warns(InputWarning, match="are different labels: 'Cat' and 'cat'"):
+        ws.Fusion(kernel=kernel).run([one, other])
+    both = model("both", ["x"], ["Cat", "cat"])
+    assert ws.Fusion(kernel=kernel).run([both, other]).account.warnings == []
+
+
 def test_a_model_that_meets_no_target_label_is_a_warning():
     models = [model("a", ["x"], ["cat", "dog"]), model("b", ["x"], ["Hund", "Katze"])]
     with pytest.warns(InputWarning, match="no label of 'b' is a target label"):

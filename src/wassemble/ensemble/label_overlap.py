@@ -97,6 +97,23 @@ def _tell_scales(plan: FusionPlan, models: Iterable[Any]) -> list[str]:
     return [f"grades from {told} are taken as one scale; {scales} joins scales from end to end"]
 
 
+def check_joined(plan: FusionPlan, kernel: Any, models: Iterable[Any]) -> list[str]:
+    """What there is to say of labels that a kernel joins; ``models`` as in `check_scales`.
+
+    It takes votes from any label to any other, but two target labels stay two: what a model
+    tells apart itself are two labels indeed, others may be one that was written in two ways.
+    """
+    target = list(plan.target)
+    first = {fold_name(name): name for name in reversed(target)}
+    twins = [(one, name) for name in target if (one := first[fold_name(name)]) != name]
+    twins = [
+        (one, name)
+        for one, name in twins
+        if not any(one in member.labels and name in member.labels for member in plan.members)
+    ]
+    return ([tell_twins(twins)] if twins else []) + check_scales(kernel, models)
+
+
 def check_scales(kernel: Any, models: Iterable[Any]) -> list[str]:
     """What there is to say of scales whose grades are those that occur, as answers list them.
 

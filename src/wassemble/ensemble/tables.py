@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import FusionAccount, tell_ends
-from wassemble.ensemble.label_overlap import check_labels, check_scales
+from wassemble.ensemble.label_overlap import check_joined, check_labels
 from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
 from wassemble.inputs.predictions.overlap import check_samples, count_shared, refuse_transposed
@@ -232,7 +232,7 @@ def check_inputs(
     if kernel is None:
         account.warnings += check_labels(account.plan, models)
     else:
-        account.warnings += check_scales(kernel, models)
+        account.warnings += check_joined(account.plan, kernel, models)
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:
