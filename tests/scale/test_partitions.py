@@ -25,7 +25,13 @@ from scale.clusters import (
 )
 
 import wassemble as ws
-from wassemble import InvalidInputError, Predictions, read_predictions, write_predictions
+from wassemble import (
+    InputWarning,
+    InvalidInputError,
+    Predictions,
+    read_predictions,
+    write_predictions,
+)
 from wassemble.cli import main
 from wassemble.errors import WassembleError
 from wassemble.inputs.folders import LocalFolder, open_folder
@@ -826,3 +832,13 @@ def test_what_a_fusion_says_of_reading_holds_for_folders(folder):
     assert ws.Fusion.from_dict(said["fusion"] | {"allow_disjoint": False}) == ws.Fusion(
         normalize=True
     )
+
+
+def test_grades_of_several_scales_are_told_of_folders_too(tmp_path):
+    for model, labels in (("short", ["1", "2", "3"]), ("long", ["1", "2", "3", "4", "5"])):
+        even = np.full((2, len(labels)), 1 / len(labels))
+        write_predictions(tmp_path / model / "part-0.csv", Predictions(model, [0, 1], labels, even))
+    models = {name: tmp_path / name for name in ("short", "long")}
+    line = ws.Fusion(ws.LineBarycenter(2))
+    with pytest.warns(InputWarning, match=r"1 to 3 \(short\), 1 to 5 \(long\) are taken as one"):
+        fuse_partitions(models, tmp_path / "fused", line)

@@ -1,7 +1,4 @@
-"""Whether labels that are matched by name meet at all; if they do not, what would help.
-
-For plans without a kernel: one that was given may join labels of any names.
-"""
+"""Whether labels that are matched by name meet at all; if they do not, what would help."""
 
 import difflib
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -28,13 +25,16 @@ _N_COMPARED = 2000
 
 
 def check_labels(
-    plan: FusionPlan, models: Iterable[Any] = (), told: Container[str] = ()
+    plan: FusionPlan, models: Iterable[Any], kernel: Any = None, told: Container[str] = ()
 ) -> list[str]:
     """What there is to say of labels that do not meet; that no target label is met is an error.
 
-    ``models`` are predictions or open files. Of the labels ``told`` it has been said that others
-    differ from them only in how they are written.
+    ``models`` are predictions, open files or data sets; a ``kernel`` may join labels of any names.
+    Of the labels ``told`` it has been said that others differ from them only in how they are
+    written.
     """
+    if kernel is not None:
+        return _check_joined(plan) + check_scales(kernel, models)
     declared = np.array([member.matching.declared for member in plan.members])
     names = [member.model for member in plan.members]
     twins = [t for t in _twins_of(plan, declared) if t[0] not in told and t[1] not in told]
@@ -97,8 +97,8 @@ def _tell_scales(plan: FusionPlan, models: Iterable[Any]) -> list[str]:
     return [f"grades from {told} are taken as one scale; {scales} joins scales from end to end"]
 
 
-def check_joined(plan: FusionPlan, kernel: Any, models: Iterable[Any]) -> list[str]:
-    """What there is to say of labels that a kernel joins; ``models`` as in `check_scales`.
+def _check_joined(plan: FusionPlan) -> list[str]:
+    """What there is to say of names where a kernel joins labels.
 
     It takes votes from any label to any other, but two target labels stay two: what a model
     tells apart itself are two labels indeed, others may be one that was written in two ways.
@@ -111,13 +111,13 @@ def check_joined(plan: FusionPlan, kernel: Any, models: Iterable[Any]) -> list[s
         for one, name in twins
         if not any(one in member.labels and name in member.labels for member in plan.members)
     ]
-    return ([tell_twins(twins)] if twins else []) + check_scales(kernel, models)
+    return [tell_twins(twins)] if twins else []
 
 
 def check_scales(kernel: Any, models: Iterable[Any]) -> list[str]:
     """What there is to say of scales whose grades are those that occur, as answers list them.
 
-    Words must have an order that somebody chose. ``models`` are predictions or open files.
+    Words must have an order that somebody chose. ``models`` as in `check_labels`.
     """
     sentences = []
     for model in models:

@@ -11,7 +11,7 @@ import numpy as np
 from wassemble._arrays import is_frame
 from wassemble._checks import fail
 from wassemble.ensemble.account import FusionAccount, tell_ends
-from wassemble.ensemble.label_overlap import check_joined, check_labels
+from wassemble.ensemble.label_overlap import check_labels
 from wassemble.errors import ConvergenceWarning, InputWarning, option
 from wassemble.inputs import Kind, Predictions, predictions_from_frame
 from wassemble.inputs.predictions.overlap import check_samples, count_shared, refuse_transposed
@@ -229,10 +229,7 @@ def check_inputs(
             f"{option('samples', 'common')} must leave some sample; got none that all models have.",
             hint=f"{option('samples', 'all')} fuses every sample that some model has",
         )
-    if kernel is None:
-        account.warnings += check_labels(account.plan, models)
-    else:
-        account.warnings += check_joined(account.plan, kernel, models)
+    account.warnings += check_labels(account.plan, models, kernel)
 
 
 def _comparable(samples: np.ndarray, predictions: Sequence[Predictions]) -> list[Any]:

@@ -69,6 +69,8 @@ class DataSet:
     kind : {"multiclass", "multilabel"}
         Of the same parts.
     kind_is_detected : bool
+    is_hard : bool
+        Whether it lists labels, and no scores.
     misfit : Misfit or None
         What shows in the first of them that these are no histograms.
     typical : PartFile
@@ -94,13 +96,14 @@ class DataSet:
         empty: dict[PartFile, tuple[LabelSpace, Kind, bool]] = {}
         origins: dict[PartFile, Origin] = {}
         misfits: dict[PartFile, Misfit | None] = {}
+        hard: dict[PartFile, bool] = {}
         first_error = None
         for part in self.parts.values():
             try:
                 with self.reader.open(part.file) as opened:
                     told = opened.labels, opened.kind, opened.kind_is_detected
                     (filled if opened.n_samples else empty)[part] = told
-                    misfits[part] = opened.misfit
+                    misfits[part], hard[part] = opened.misfit, opened.is_hard
                     origins[part] = replace(opened.origin, file=f"{self.reader.folder.name}/")
             except (InvalidInputError, OSError) as error:
                 first_error = first_error or error
@@ -115,6 +118,7 @@ class DataSet:
         self.labels, self.kind, self.kind_is_detected = most
         self.typical = next(part for part, told in seen.items() if told == most)
         self.origin, self.misfit = origins[self.typical], misfits[self.typical]
+        self.is_hard = hard[self.typical]
 
     def chunks(self, n_rows: int) -> Iterator[Predictions]:
         """Every sample, part after part, at most ``n_rows`` at a time."""

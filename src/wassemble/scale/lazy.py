@@ -14,7 +14,7 @@ import numpy as np
 from wassemble._checks import fail
 from wassemble._extras import load_extra
 from wassemble.ensemble import Fusion, FusionAccount, FusionPlan
-from wassemble.ensemble.label_overlap import check_joined, check_labels
+from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import (
     align_samples,
     name_models,
@@ -84,10 +84,7 @@ def fuse_lazily(models: Any, fusion: Fusion = Fusion()) -> Any:
     plan = fusion.plan(source.heads)
     account = fusion.open_account(source.heads)
     account.read_from([head.origin for head in source.heads])
-    if fusion.kernel is None:
-        account.warnings += check_labels(plan)
-    else:
-        account.warnings += check_joined(plan, fusion.kernel, source.heads)
+    account.warnings += check_labels(plan, source.heads, fusion.kernel)
     source.check_samples(fusion.allow_disjoint)
     warn_of_inputs(account.warnings)
     dask = load_extra("dask", "scale", purpose="fusing lazily")

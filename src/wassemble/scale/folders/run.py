@@ -9,7 +9,7 @@ from typing import Any
 
 from wassemble._checks import fail
 from wassemble.ensemble import Fusion, FusionAccount
-from wassemble.ensemble.label_overlap import check_joined, check_labels
+from wassemble.ensemble.label_overlap import check_labels
 from wassemble.ensemble.tables import warn_of_inputs
 from wassemble.errors import WassembleError, option
 from wassemble.inputs.folders import Folder, open_folder
@@ -111,10 +111,7 @@ def fuse_partitions(
         fail("a kernel that differs per sample cannot serve several partitions.")
     account = fusion.open_account(sets)
     account.read_from([each.origin for each in sets])
-    if fusion.kernel is None:
-        account.warnings += check_labels(plan)
-    else:
-        account.warnings += check_joined(plan, fusion.kernel, sets)
+    account.warnings += check_labels(plan, sets, fusion.kernel)
     check_part_samples(open_parts(sets), allow_disjoint=fusion.allow_disjoint)
     partitions = {name: Partition(name, tuple(each.parts[name] for each in sets)) for name in names}
     request = describe_request(sets, names, fusion)
