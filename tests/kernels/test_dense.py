@@ -210,3 +210,16 @@ def test_a_cut_has_each_row_in_one_piece(rng):
     kernel = ws.kernels.DenseKernel(rng.uniform(size=(6, 7)))
     for rows, columns in (([4, 1], [0, 5, 2]), (None, [0, 5]), ([4, 1], None)):
         assert kernel.select(rows, columns).to_dense().flags.c_contiguous
+
+
+@pytest.mark.parametrize("n_kept", [1, 64, 65, 150])
+def test_a_cut_of_a_symmetric_kernel_has_all_its_entries(n_kept, rng):
+    matrix = rng.random((200, 200))
+    matrix += matrix.T
+    places = rng.permutation(200)[:n_kept]
+    logs = ws.kernels.DenseKernel.from_log(np.log(matrix), symmetric=True).select(places, places)
+    assert_array_equal(
+        ws.kernels.DenseKernel(matrix, symmetric=True).select(places, places).to_dense(),
+        matrix[np.ix_(places, places)],
+    )
+    assert_array_equal(logs.to_log_dense(), np.log(matrix[np.ix_(places, places)]))

@@ -28,6 +28,8 @@ from wassemble.kernels.places import entry_at
 
 # Elements of one block of the exact fallback; half a mebibyte of float64 stays in cache.
 _BLOCK = 2**16
+# Rows of a symmetric matrix that are cut out together.
+_STRIP = 64
 _SIDES = ("row", "column")
 
 
@@ -188,9 +190,10 @@ class DenseKernel(Kernel):
         return cls(entries.toarray(), symmetric=symmetric)
 
     def _select(self, rows: np.ndarray, columns: np.ndarray) -> DenseKernel:
-        log_matrix = None if self._log_matrix is None else _cut(self._log_matrix, rows, columns)
         symmetric = self._stays_symmetric(rows, columns)
-        matrix = _cut(self._matrix, rows, columns)
+        cut = partial(_cut_symmetric if symmetric else _cut, rows=rows, columns=columns)
+        log_matrix = None if self._log_matrix is None else cut(self._log_matrix)
+        matrix = cut(self._matrix)
         return DenseKernel._trusted(matrix, log_matrix, symmetric=symmetric)
 
     def _power(self, exponent: float) -> DenseKernel:
@@ -283,6 +286,19 @@ def _cut(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     if all_columns:
         return table if all_rows else table[rows]
     return table[rows[:, None], columns]
+
+
+def _cut_symmetric(table: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    """The same of a symmetric one: entries far apart in memory are read once for both halves."""
+    if is_torch_array(table) or are_all(rows, table.shape[0]):
+        return _cut(table, rows, columns)
+    cut = np.empty((len(rows), len(rows)), dtype=table.dtype)
+    for start in range(0, len(rows), _STRIP):
+        stop = start + _STRIP
+        strip = table[rows[start:stop, None], columns[start:]]
+        cut[start:stop, start:] = strip
+        cut[stop:, start:stop] = strip[:, _STRIP:].T
+    return cut
 
 
 def _check_shape(matrix: np.ndarray, shape: Shape) -> None:
