@@ -34,6 +34,11 @@ template <class T> int sweep(const Tile<T> *tile, int64_t n_sweeps) {
   return Sweeper<T>(*tile).run(n_sweeps);
 }
 
+template <class T> int approach(const Tile<T> *tile, const Approach *way) {
+  Flushing flushing;
+  return Sweeper<T>(*tile).approach(*way) ? 0 : 1;
+}
+
 template <class T> int find_stuck(const Tile<T> *tile, uint8_t *stuck) {
   Flushing flushing;
   return Sweeper<T>(*tile).find_stuck(stuck) ? 0 : 1;
@@ -50,6 +55,8 @@ extern "C" {
 
 int sweep_float32(const Tile<float> *tile, int64_t n_sweeps) { return sweep(tile, n_sweeps); }
 int sweep_float64(const Tile<double> *tile, int64_t n_sweeps) { return sweep(tile, n_sweeps); }
+int approach_float32(const Tile<float> *tile, const Approach *way) { return approach(tile, way); }
+int approach_float64(const Tile<double> *tile, const Approach *way) { return approach(tile, way); }
 int find_stuck_float32(const Tile<float> *tile, uint8_t *stuck) { return find_stuck(tile, stuck); }
 int find_stuck_float64(const Tile<double> *tile, uint8_t *stuck) { return find_stuck(tile, stuck); }
 

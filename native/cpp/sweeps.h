@@ -46,6 +46,23 @@ constexpr uint8_t untrusted = 1;  // numbers left the range, now or earlier
 constexpr uint8_t has_mass = 2;   // some label has a consensus above 0, however small
 constexpr uint8_t overflown = 4;  // some label has a consensus too large for its type
 
+// Sweeps from one leap to the next, and as many steps as a leap looks back on. How log2 of v moved:
+// by the last sweep of the cycle before, by the leap since, and by each sweep.
+constexpr int cycle = 4, n_moves = cycle + 2;
+
+// Leaps that brought a row farther off before it leaps no more; cycles without getting nearer, by
+// a tenth, before it is left as it is.
+constexpr int most_failures = 8, most_idle = 12;
+
+// Where rows go that approach their fixed points.
+struct Approach {
+  int64_t first, last;           // these rows of the tile
+  int64_t patience, max_sweeps;  // how many sweeps a row may have here, and in all
+  double goal;                   // of the residual
+  int64_t *n_sweeps;             // (n_rows,): what rows have had, here too in the end
+  uint8_t *arrived;              // (n_rows,)
+};
+
 // Numbers of one array of the samples that are swept together.
 constexpr int64_t together = 1 << 13;
 
@@ -152,7 +169,15 @@ template <class T> class Sweeper {
     V log, exponent;  // of what line v takes of p
   };
 
+  // A sample on its approach.
+  struct Trail {
+    int n_cycles, n_failures, n_idle;
+    double nearest, last_length;
+    bool left;
+  };
+
   const Tile<T> &tile_;
+  bool leaps_ = false;
   Factor<T> order_, exponent_, mean_, power_;  // order, f, 1 / order, f / order
   bool balanced_, relaxed_, keeps_u_;
   int64_t n_samples_, width_, wide_;  // at once; padded target labels; the most source labels
@@ -170,6 +195,9 @@ template <class T> class Sweeper {
   Row<T> *rows_;
   double *sums_;
   bool *is_bad_, *has_zeros_;  // of samples; of histograms, at whole vectors of labels
+  int64_t *place_;             // of samples: where they are in the tile
+  Trail *trails_;              // of samples, if they leap
+  T *moves_, *v_logs_;         // (samples, moves, models, labels), logs of v's mantissas
   uint8_t *found_;  // of the consensus: flags
 
  public:
@@ -200,6 +228,43 @@ template <class T> class Sweeper {
       flags |= sweep_some(first, left < n_samples_ ? left : n_samples_, n_sweeps);
     }
     return flags;
+  }
+
+  // Sweep samples until they are near their fixed points, with leaps to where their sweeps are
+  // heading. Each leaves when it has arrived, and another one takes its place.
+  bool approach(const Approach &way) {
+    leaps_ = true;
+    if (!make_room()) return false;
+    int64_t next = way.first, count = way.last - way.first;
+    count = count < n_samples_ ? count : n_samples_;
+    int64_t n_open = count;
+    for (int64_t s = 0; s < count; s++) start_approach(next++, s, count);
+    while (n_open) {
+      for (int sweep = 0; sweep < cycle; sweep++) {
+        // A row that comes later has no sums that are known, and must not tell.
+        lines_u(count, false);
+        for (int64_t s = 0; s < count; s++) {
+          lines_p_and_v(s, count, sweep == cycle - 1);
+          note_step(sweep, s, count);
+          if (sweep < cycle - 1) scale_targets(s, count, false);
+        }
+      }
+      for (int64_t s = 0; s < count; s++) {
+        Trail &trail = trails_[s];
+        if (!trail.left && leaves(way, s)) {
+          write_back(s, count);
+          if (next < way.last) {
+            start_approach(next++, s, count);
+            continue;
+          }
+          trail.left = true;  // it sweeps on, and nobody looks
+          n_open--;
+        }
+        leap(s, count);
+        scale_targets(s, count, false);
+      }
+    }
+    return true;
   }
 
   // Mark the rows with mass that no entry of its kernel takes to a label where v is above 0.
@@ -282,6 +347,10 @@ template <class T> class Sweeper {
     places_ = room_.take<Place>(n_places_);
     rows_ = room_.take<Row<T>>(n_rows);
     is_bad_ = room_.take<bool>(n_samples_);
+    place_ = room_.take<int64_t>(n_samples_);
+    trails_ = room_.take<Trail>(leaps_ ? n_samples_ : 0);
+    moves_ = room_.take<T>(leaps_ ? n_moves * n_targets : 0);
+    v_logs_ = room_.take<T>(leaps_ ? 2 * n_targets : 0);
     has_zeros_ = room_.take<bool>(n_rows);
     found_ = room_.take<uint8_t>(n_samples_);
   }
@@ -303,31 +372,200 @@ template <class T> class Sweeper {
   }
 
   int sweep_some(int64_t first, int64_t count, int64_t n_sweeps) {
-    for (int64_t s = 0; s < count; s++) is_bad_[s] = false, found_[s] = 0;
-    each_group(count, [&](Part part) { read_sources(part, first, count); });
-    read_targets(first, count);
-    for (int64_t sweep = 0; sweep < n_sweeps; sweep++) {
-      bool at_one = sweep == 0 && tile_.starts_at_one, is_last = sweep == n_sweeps - 1;
-      each_group(count, [&](Part part) {
-        const Kernel<T> &kernel = part.group->kernel;
-        int64_t n_rows = part.group->n_models * count;
-        Row<T> *rows = rows_ + part.first_model * count;
-        T *images = images_ + part.first_model * count * width_;
-        bool summed = at_one && kernel.sums;
-        if (summed) use_sums(kernel, rows, n_rows);
-        else
-          apply(kernel, kernel.to_source, images, width_, sources_, part.width, n_rows, rows,
-                between_, turned_);
-        line_u(part, first, count, summed);
-        apply(kernel, kernel.to_target, sources_, part.width, images, width_, n_rows, rows,
-              between_, turned_);
-      });
-      for (int64_t s = 0; s < count; s++) lines_p_and_v(first, s, count, is_last);
+    bool at_one = tile_.starts_at_one;
+    for (int64_t s = 0; s < count; s++) {
+      read_sample(first + s, s, count, at_one);
+      scale_targets(s, count, at_one);
     }
-    write_back(first, count);
+    for (int64_t sweep = 0; sweep < n_sweeps; sweep++) {
+      bool is_last = sweep == n_sweeps - 1;
+      lines_u(count, sweep == 0 && at_one);
+      for (int64_t s = 0; s < count; s++) {
+        lines_p_and_v(s, count, is_last);
+        if (!is_last) scale_targets(s, count, false);
+      }
+    }
     int flags = 0;
-    for (int64_t s = 0; s < count; s++) flags |= tile_.flags[first + s];
+    for (int64_t s = 0; s < count; s++) flags |= write_back(s, count);
     return flags;
+  }
+
+  // One sample to the place `s` of `count`, from v as it is in the tile or, `at_one`, v = 1.
+  void read_sample(int64_t row, int64_t s, int64_t count, bool at_one) {
+    place_[s] = row, is_bad_[s] = false, found_[s] = 0;
+    each_group(count, [&](Part part) { read_sources(part, s, count); });
+    read_targets(s, count, at_one);
+  }
+
+  void start_approach(int64_t row, int64_t s, int64_t count) {
+    trails_[s] = Trail{0, 0, 0, INFINITY, INFINITY, false};
+    read_sample(row, s, count, tile_.starts_at_one);
+    memset(moves_of(s, 0, 0), 0, 2 * tile_.n_models * width_ * sizeof(T));
+    for (int64_t m = 0; m < tile_.n_models; m++)
+      for (int64_t j = 0; j < width_; j += step) {
+        int64_t at = (m * count + s) * width_ + j;
+        V log = load(v_mantissas_ + at), exponent = load(v_exponents_ + at);
+        to_logs(log, exponent);
+        keep_log(at, log, exponent);
+      }
+    scale_targets(s, count, false);
+  }
+
+  MEMBER T *moves_of(int64_t s, int64_t move, int64_t m) const {
+    return moves_ + ((s * n_moves + move) * tile_.n_models + m) * width_;
+  }
+
+  // log2 of v in two parts, which together have all digits of its mantissa.
+  MEMBER void keep_log(int64_t at, V log, V exponent) {
+    store(v_logs_ + 2 * at, log);
+    store(v_logs_ + 2 * at + step, exponent);
+  }
+
+  // How far the last sweep of a cycle moved log2 of v. Labels out of reach, or just cut off, stay.
+  void note_step(int sweep, int64_t s, int64_t count) {
+    for (int64_t m = 0; m < tile_.n_models; m++) {
+      T *to = moves_of(s, 2 + sweep, m);
+      for (int64_t j = 0; j < width_; j += step) {
+        int64_t at = (m * count + s) * width_ + j;
+        V old_log = load(v_logs_ + 2 * at), old_exponent = load(v_logs_ + 2 * at + step);
+        V log = load(v_mantissas_ + at), exponent = load(v_exponents_ + at);
+        I none = is_none<T>(old_exponent) | is_none<T>(exponent);
+        to_logs(log, exponent);
+        store(to + j, none ? V{} : (exponent - old_exponent) + (log - old_log));
+        keep_log(at, log, exponent);
+      }
+    }
+  }
+
+  // Whether a sample leaves after a cycle: arrived, out of range, out of sweeps, or no nearer.
+  bool leaves(const Approach &way, int64_t s) {
+    Trail &trail = trails_[s];
+    double residual = tile_.residuals[place_[s]];
+    int64_t n_sweeps = way.n_sweeps[place_[s]] += cycle;
+    bool arrived = residual <= way.goal && !is_bad_[s], is_nearer = residual < 0.9 * trail.nearest;
+    trail.n_idle = is_nearer ? 0 : trail.n_idle + 1;
+    if (is_nearer) trail.nearest = residual;
+    bool may_go_on = ++trail.n_cycles * cycle + cycle <= way.patience &&
+                     n_sweeps + cycle <= way.max_sweeps && trail.n_idle < most_idle;
+    way.arrived[place_[s]] = arrived;
+    return arrived || is_bad_[s] || !std::isfinite(residual) || !may_go_on;
+  }
+
+  // Take a sample from the end of a cycle to where its sweeps are heading (Anderson 1965; that a
+  // leap every few sweeps does better than one after each: Pratapa, Suryanarayana, Pask 2016). A
+  // combination of the last log v, with coefficients that sum to 1 and make the last step the
+  // shortest there is. It may bring a sample farther off: then the next cycle ends without one.
+  void leap(int64_t s, int64_t count) {
+    double products[cycle + 1][cycle + 1], back[cycle];
+    Trail &trail = trails_[s];
+    multiply_steps(s, products);
+    double length = products[cycle][cycle];
+    bool grew = length > trail.last_length;
+    trail.last_length = length;
+    trail.n_failures += grew;
+    bool leaps = !grew && trail.n_failures < most_failures && shortest_step(products, back);
+    for (int64_t m = 0; m < tile_.n_models; m++) {
+      T *moves = moves_of(s, 0, m);
+      int64_t next = tile_.n_models * width_, from = (m * count + s) * width_;
+      V most = all<T>(Type<T>::none);
+      for (int64_t j = 0; j < width_; j += step) {
+        V last = load(moves + (n_moves - 1) * next + j), ahead = V{};
+        if (leaps) {
+          ahead = -(T)back[0] * load(moves + next + j);
+          for (int i = 0; i < cycle; i++) ahead -= (T)back[i] * load(moves + (i + 2) * next + j);
+          V log = load(v_logs_ + 2 * (from + j)) + ahead, whole = nearest_whole<T>(log);
+          V exponent = load(v_logs_ + 2 * (from + j) + step);
+          exponent = is_none<T>(exponent) ? exponent : exponent + whole;
+          keep_log(from + j, log - whole, exponent);
+          store(v_mantissas_ + from + j, exp2_of(log - whole));
+          store(v_exponents_ + from + j, exponent);
+        }
+        store(moves + j, last);
+        store(moves + next + j, ahead);
+        most = largest(most, load(v_exponents_ + from + j));
+      }
+      most_[m] = most;
+    }
+  }
+
+  // Products of the changes from step to step and of the last step with each other. There is no
+  // step before the first cycle.
+  void multiply_steps(int64_t s, double (&products)[cycle + 1][cycle + 1]) const {
+    int64_t next = tile_.n_models * width_;
+    const T *moves = moves_of(s, 0, 0);
+    T has_before = trails_[s].n_cycles > 1;
+    V sums[cycle + 1][cycle + 1] = {};
+    for (int64_t i = 0; i < next; i += step) {
+      V changes[cycle + 1], before = load(moves + i);
+#pragma GCC unroll 4
+      for (int k = 0; k < cycle; k++) {
+        V after = load(moves + (k + 2) * next + i);
+        changes[k] = k ? after - before : has_before * (after - before);
+        before = after;
+      }
+      changes[cycle] = before;
+#pragma GCC unroll 5
+      for (int a = 0; a <= cycle; a++)
+#pragma GCC unroll 5
+        for (int b = 0; b <= a; b++) sums[a][b] += changes[a] * changes[b];
+    }
+    for (int a = 0; a <= cycle; a++)
+      for (int b = 0; b <= a; b++) {
+        double sum = 0;
+        for (int lane = 0; lane < step; lane++) sum += (double)sums[a][b][lane];
+        products[a][b] = products[b][a] = sum;
+      }
+  }
+
+  // With what coefficients changes from step to step make up the last step; by Cholesky. Changes
+  // that rounding can make do not count, nor those in almost the same direction as others.
+  bool shortest_step(const double (&products)[cycle + 1][cycle + 1],
+                     double (&back)[cycle]) const {
+    constexpr double damping = 1e-7, least_change = 1e-12;  // the latter as a square
+    double unit = std::ldexp(1.0, 1 - Type<T>::digits);
+    double rounding = unit * unit * tile_.n_models * width_ + least_change * products[cycle][cycle];
+    double factor[cycle][cycle], lengths[cycle];
+    for (int a = 0; a < cycle; a++) lengths[a] = products[a][a] > 0 ? std::sqrt(products[a][a]) : 1;
+    for (int a = 0; a < cycle; a++) {
+      double right = products[a][cycle] / lengths[a];
+      for (int b = 0; b <= a; b++) {
+        double sum = products[a][b] / lengths[a] / lengths[b];
+        if (a == b) sum += damping + rounding / (lengths[a] * lengths[a]);
+        for (int k = 0; k < b; k++) sum -= factor[a][k] * factor[b][k];
+        if (a == b && !(sum > 0)) return false;
+        factor[a][b] = a == b ? std::sqrt(sum) : sum / factor[b][b];
+      }
+      for (int k = 0; k < a; k++) right -= factor[a][k] * back[k];
+      back[a] = right / factor[a][a];
+    }
+    for (int a = cycle - 1; a >= 0; a--) {
+      for (int k = a + 1; k < cycle; k++) back[a] -= factor[k][a] * back[k];
+      back[a] /= factor[a][a];
+    }
+    bool is_finite = true;
+    for (int a = 0; a < cycle; a++) {
+      back[a] /= lengths[a];
+      is_finite &= std::isfinite(back[a]);
+    }
+    return is_finite;
+  }
+
+  // K v, line u and K^T u of all samples.
+  void lines_u(int64_t count, bool at_one) {
+    each_group(count, [&](Part part) {
+      const Kernel<T> &kernel = part.group->kernel;
+      int64_t n_rows = part.group->n_models * count;
+      Row<T> *rows = rows_ + part.first_model * count;
+      T *images = images_ + part.first_model * count * width_;
+      bool summed = at_one && kernel.sums;
+      if (summed) use_sums(kernel, rows, n_rows);
+      else
+        apply(kernel, kernel.to_source, images, width_, sources_, part.width, n_rows, rows,
+              between_, turned_);
+      line_u(part, count, summed);
+      apply(kernel, kernel.to_target, sources_, part.width, images, width_, n_rows, rows, between_,
+            turned_);
+    });
   }
 
   void use_sums(const Kernel<T> &kernel, Row<T> *rows, int64_t n_rows) {
@@ -338,32 +576,31 @@ template <class T> class Sweeper {
   }
 
   // Histograms as mantissas (their logs, if they are raised to powers) and exponents.
-  void read_sources(Part part, int64_t first, int64_t count) {
+  void read_sources(Part part, int64_t s, int64_t count) {
     int64_t n_source = part.group->kernel.n_source;
-    for (int64_t m = 0; m < part.group->n_models; m++)
-      for (int64_t s = 0; s < count; s++) {
-        const T *from = part.group->histograms + (m * tile_.n_rows + first + s) * n_source;
-        int64_t row = m * count + s, at = part.offset + row * part.width;
-        bool in_logs = !balanced_ || is_longer(first + s);
-        I odd = I{}, zero = I{};
-        for (int64_t i = 0; i < part.width; i += step) {
-          V x = load_some<T>(from + i, n_source - i, 0), mantissa, exponent;
-          I normal = is_normal<T>(x);
-          odd |= ((I)x != 0) & ~normal;
-          if (i + step <= n_source) zero |= ~normal;
-          split<T>(normal ? x : all<T>(1), mantissa, exponent);
-          store(source_mantissas_ + at + i, in_logs ? log2_of(mantissa) : mantissa);
-          store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
-        }
-        is_bad_[s] |= any(odd);  // below the normal numbers: digits are missing; or no number
-        has_zeros_[part.first_model * count + row] = any(zero);
-        if (is_longer(first + s)) read_u(part, m, first, s, row);
+    for (int64_t m = 0; m < part.group->n_models; m++) {
+      const T *from = part.group->histograms + (m * tile_.n_rows + place_[s]) * n_source;
+      int64_t row = m * count + s, at = part.offset + row * part.width;
+      bool in_logs = !balanced_ || is_longer(s);
+      I odd = I{}, zero = I{};
+      for (int64_t i = 0; i < part.width; i += step) {
+        V x = load_some<T>(from + i, n_source - i, 0), mantissa, exponent;
+        I normal = is_normal<T>(x);
+        odd |= ((I)x != 0) & ~normal;
+        if (i + step <= n_source) zero |= ~normal;
+        split<T>(normal ? x : all<T>(1), mantissa, exponent);
+        store(source_mantissas_ + at + i, in_logs ? log2_of(mantissa) : mantissa);
+        store(source_exponents_ + at + i, normal ? exponent : all<T>(Type<T>::none));
       }
+      is_bad_[s] |= any(odd);  // below the normal numbers: digits are missing; or no number
+      has_zeros_[part.first_model * count + row] = any(zero);
+      if (is_longer(s)) read_u(part, m, s, row);
+    }
   }
 
-  void read_u(Part part, int64_t m, int64_t first, int64_t s, int64_t row) {
+  void read_u(Part part, int64_t m, int64_t s, int64_t row) {
     int64_t n_source = part.group->kernel.n_source;
-    int64_t from = (m * tile_.n_rows + first + s) * n_source, at = part.offset + row * part.width;
+    int64_t from = (m * tile_.n_rows + place_[s]) * n_source, at = part.offset + row * part.width;
     for (int64_t i = 0; i < part.width; i += step) {
       const T *mantissas = part.group->u_mantissas, *exponents = part.group->u_exponents;
       V mantissa = load_some<T>(mantissas + from + i, n_source - i, 1);
@@ -374,7 +611,7 @@ template <class T> class Sweeper {
     }
   }
 
-  MEMBER bool is_longer(int64_t row) const { return relaxed_ && tile_.omega[row] != 1; }
+  MEMBER bool is_longer(int64_t s) const { return relaxed_ && tile_.omega[place_[s]] != 1; }
 
   static MEMBER void to_logs(V &mantissa, V &exponent) {
     V m, e;
@@ -389,30 +626,37 @@ template <class T> class Sweeper {
     exponent += whole;
   }
 
-  void read_targets(int64_t first, int64_t count) {
-    int64_t n_target = tile_.n_target, model = 0;
-    for (int64_t g = 0; g < tile_.n_groups; g++)
-      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++)
-        for (int64_t s = 0; s < count; s++) {
-          int64_t from = (model * tile_.n_rows + first + s) * n_target;
-          int64_t row = model * count + s, at = row * width_;
-          V most = all<T>(Type<T>::none);
-          for (int64_t j = 0; j < width_; j += step) {
-            V mantissa = all<T>(1), exponent = labels_from(j) ? V{} : all<T>(Type<T>::none);
-            if (!tile_.starts_at_one) {
-              mantissa = load_some<T>(tile_.v_mantissas + from + j, n_target - j, 1);
-              exponent =
-                  load_some<T>(tile_.v_exponents + from + j, n_target - j, Type<T>::none);
-            }
-            if (is_longer(first + s)) to_logs(mantissa, exponent);
-            store(v_mantissas_ + at + j, mantissa);
-            store(v_exponents_ + at + j, exponent);
-            most = largest(most, exponent);
-          }
-          if (tile_.starts_at_one && tile_.groups[g].kernel.sums) continue;
-          rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
-                                images_ + at, width_, largest_of<T>(most), is_longer(first + s));
+  void read_targets(int64_t s, int64_t count, bool at_one) {
+    int64_t n_target = tile_.n_target;
+    for (int64_t m = 0; m < tile_.n_models; m++) {
+      int64_t from = (m * tile_.n_rows + place_[s]) * n_target, at = (m * count + s) * width_;
+      V most = all<T>(Type<T>::none);
+      for (int64_t j = 0; j < width_; j += step) {
+        V mantissa = all<T>(1), exponent = labels_from(j) ? V{} : all<T>(Type<T>::none);
+        if (!at_one) {
+          mantissa = load_some<T>(tile_.v_mantissas + from + j, n_target - j, 1);
+          exponent = load_some<T>(tile_.v_exponents + from + j, n_target - j, Type<T>::none);
         }
+        if (is_longer(s)) to_logs(mantissa, exponent);
+        store(v_mantissas_ + at + j, mantissa);
+        store(v_exponents_ + at + j, exponent);
+        most = largest(most, exponent);
+      }
+      most_[m] = most;
+    }
+  }
+
+  // The v of a sample, which was made last, for the next product; not where its sums are `known`.
+  void scale_targets(int64_t s, int64_t count, bool known) {
+    int64_t model = 0;
+    for (int64_t g = 0; g < tile_.n_groups; g++)
+      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
+        int64_t row = model * count + s, at = row * width_;
+        if (known && tile_.groups[g].kernel.sums) continue;
+        T most = largest_of<T>(most_[model]);
+        rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
+                              images_ + at, width_, most, is_longer(s));
+      }
   }
 
   // A row of ordinary numbers for a product, the largest of them near 2^top. How small the others
@@ -446,26 +690,25 @@ template <class T> class Sweeper {
   }
 
   // u = (mu / K v)^f of the rows of a group, brought to scale (Alg. 1 and 2, line u).
-  void line_u(Part part, int64_t first, int64_t count, bool summed) {
+  void line_u(Part part, int64_t count, bool summed) {
     int64_t n_rows = part.group->n_models * count;
     for (int64_t row = 0; row < n_rows;) {
-      bool longer = is_longer(first + row % count);
+      bool longer = is_longer(row % count);
       int64_t stop = row + 1, end = row + rows_side_by_side;
       end = end < n_rows ? end : n_rows;
-      while (stop < end && is_longer(first + stop % count) == longer) stop++;
+      while (stop < end && is_longer(stop % count) == longer) stop++;
       auto u_of = longer ? balanced_ ? &Sweeper::u_of_rows<true, true>
                                      : &Sweeper::u_of_rows<false, true>
                          : balanced_ ? &Sweeper::u_of_rows<true, false>
                                      : &Sweeper::u_of_rows<false, false>;
-      (this->*u_of)(part, first, count, row, stop, summed);
+      (this->*u_of)(part, count, row, stop, summed);
       row = stop;
     }
   }
 
   // A step is taken for all rows before the next one is: what one number waits for, others do not.
   template <bool balanced, bool longer>
-  void u_of_rows(Part part, int64_t first, int64_t count, int64_t start, int64_t stop,
-                 bool summed) {
+  void u_of_rows(Part part, int64_t count, int64_t start, int64_t stop, bool summed) {
     const Kernel<T> &kernel = part.group->kernel;
     int64_t width = part.width, at = part.offset + start * width, wholes[rows_side_by_side];
     Row<T> *rows = rows_ + part.first_model * count + start;
@@ -503,7 +746,7 @@ template <class T> class Sweeper {
       }
       lost |= is_far<T>(most) | is_far<T>(least);
       finish_u<longer>(sums + row * sums_step, at + own, wholes[row], width,
-                       surely(kernel, rows[row]), longer ? tile_.omega[first + s] : (T)1,
+                       surely(kernel, rows[row]), longer ? tile_.omega[place_[s]] : (T)1,
                        mantissas + own, exponents + own, most, lost);
       is_bad_[s] |= any(lost) || rows[row].is_lost;
       rows[row] = to_scale(kernel, mantissas + own, exponents + own,
@@ -587,32 +830,22 @@ template <class T> class Sweeper {
   }
 
   // The consensus of one sample and the new v of its models (lines p and v).
-  void lines_p_and_v(int64_t first, int64_t s, int64_t count, bool is_last) {
-    bool longer = is_longer(first + s);
+  void lines_p_and_v(int64_t s, int64_t count, bool is_last) {
+    bool longer = is_longer(s);
     auto new_v = longer ? balanced_ ? &Sweeper::new_v<true, true> : &Sweeper::new_v<false, true>
                         : balanced_ ? &Sweeper::new_v<true, false> : &Sweeper::new_v<false, false>;
-    (this->*new_v)(first, s, count, is_last);
-    if (is_last) {
-      if (tile_.residuals) tile_.residuals[first + s] = residual(first + s, found_[s] & has_mass);
-      return;
-    }
-    int64_t model = 0;
-    for (int64_t g = 0; g < tile_.n_groups; g++)
-      for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
-        int64_t row = model * count + s, at = row * width_;
-        T most = largest_of<T>(most_[model]);
-        rows_[row] = to_scale(tile_.groups[g].kernel, v_mantissas_ + at, v_exponents_ + at,
-                              images_ + at, width_, most, longer);
-      }
+    (this->*new_v)(s, count, is_last);
+    if (is_last && tile_.residuals)
+      tile_.residuals[place_[s]] = residual(place_[s], found_[s] & has_mass);
   }
 
   template <bool balanced, bool longer>
-  void new_v(int64_t first, int64_t s, int64_t count, bool is_last) {
+  void new_v(int64_t s, int64_t count, bool is_last) {
     Found found{};
     for (int64_t m = 0; m < tile_.n_models; m++) most_[m] = all<T>(Type<T>::none);
-    int64_t whole = has_whole_images(first, s, count) ? tile_.n_target / step * step : 0;
-    new_v_of_some<balanced, longer, true>(first, s, count, is_last, 0, whole, found);
-    new_v_of_some<balanced, longer, false>(first, s, count, is_last, whole, width_, found);
+    int64_t whole = has_whole_images(s, count) ? tile_.n_target / step * step : 0;
+    new_v_of_some<balanced, longer, true>(s, count, is_last, 0, whole, found);
+    new_v_of_some<balanced, longer, false>(s, count, is_last, whole, width_, found);
     found_[s] = (uint8_t)((any(found.some) ? has_mass : 0) | (any(found.large) ? overflown : 0));
     is_bad_[s] |= any(found.lost);
   }
@@ -624,7 +857,7 @@ template <class T> class Sweeper {
 
   // Whether the images of all models are above 0 and sure, and every model has a vote on every
   // label.
-  bool has_whole_images(int64_t first, int64_t s, int64_t count) const {
+  bool has_whole_images(int64_t s, int64_t count) const {
     const int64_t *steps = tile_.weight_steps;
     if (steps[2]) return false;
     int64_t model = 0, whole = tile_.n_target / step * step;
@@ -632,7 +865,7 @@ template <class T> class Sweeper {
     for (int64_t g = 0; g < tile_.n_groups; g++) {
       V least = all<T>((T)INFINITY);
       for (int64_t m = 0; m < tile_.groups[g].n_models; m++, model++) {
-        if (!(tile_.weights[model * steps[0] + (first + s) * steps[1]] > 0)) return false;
+        if (!(tile_.weights[model * steps[0] + place_[s] * steps[1]] > 0)) return false;
         int64_t row = model * count + s;
         V of_row = smallest_in(images_ + row * width_, whole);
         if (rows_[row].is_sure) least_known = smallest(least_known, of_row);
@@ -646,9 +879,9 @@ template <class T> class Sweeper {
   // Where all is `whole`, nobody need look for zeros and for what was lost. A step is taken at some
   // places before the next one is, as in line u.
   template <bool balanced, bool longer, bool whole>
-  MEMBER void new_v_of_some(int64_t first, int64_t s, int64_t count, bool is_last, int64_t start,
-                            int64_t stop, Found &found) {
-    int64_t row = first + s, n_models = tile_.n_models;
+  MEMBER void new_v_of_some(int64_t s, int64_t count, bool is_last, int64_t start, int64_t stop,
+                            Found &found) {
+    int64_t row = place_[s], n_models = tile_.n_models;
     V lowest_exponent = V{};
     for (int64_t next = start; next < stop; next += n_places_ * step) {
       int64_t end = stop < next + n_places_ * step ? stop : next + n_places_ * step;
@@ -941,19 +1174,19 @@ template <class T> class Sweeper {
     }
   }
 
-  void write_back(int64_t first, int64_t count) {
-    for (int64_t m = 0; tile_.keeps_v && m < tile_.n_models; m++)
-      for (int64_t s = 0; s < count; s++) {
-        int64_t to = (m * tile_.n_rows + first + s) * tile_.n_target, at = (m * count + s) * width_;
-        if (is_longer(first + s)) take_powers(v_mantissas_ + at, width_);
-        memcpy(tile_.v_mantissas + to, v_mantissas_ + at, tile_.n_target * sizeof(T));
-        memcpy(tile_.v_exponents + to, v_exponents_ + at, tile_.n_target * sizeof(T));
-      }
-    if (keeps_u_) each_group(count, [&](Part part) { write_u(part, first, count); });
-    for (int64_t s = 0; s < count; s++) {
-      uint8_t kept = tile_.starts_at_one ? 0 : tile_.flags[first + s] & untrusted;
-      tile_.flags[first + s] = (uint8_t)(kept | (is_bad_[s] ? untrusted : 0) | found_[s]);
+  // What the tile asks for of one sample; its flags.
+  int write_back(int64_t s, int64_t count) {
+    int64_t row = place_[s];
+    for (int64_t m = 0; tile_.keeps_v && m < tile_.n_models; m++) {
+      int64_t to = (m * tile_.n_rows + row) * tile_.n_target, at = (m * count + s) * width_;
+      if (is_longer(s)) take_powers(v_mantissas_ + at, width_);
+      memcpy(tile_.v_mantissas + to, v_mantissas_ + at, tile_.n_target * sizeof(T));
+      memcpy(tile_.v_exponents + to, v_exponents_ + at, tile_.n_target * sizeof(T));
     }
+    if (keeps_u_) each_group(count, [&](Part part) { write_u(part, s, count); });
+    uint8_t kept = tile_.starts_at_one ? 0 : tile_.flags[row] & untrusted;
+    tile_.flags[row] = (uint8_t)(kept | (is_bad_[s] ? untrusted : 0) | found_[s]);
+    return tile_.flags[row];
   }
 
   // Mantissas from their logs, in place.
@@ -961,20 +1194,22 @@ template <class T> class Sweeper {
     for (int64_t i = 0; i < width; i += step) store(logs + i, exp2_of(load(logs + i)));
   }
 
-  void write_u(Part part, int64_t first, int64_t count) {
+  void write_u(Part part, int64_t s, int64_t count) {
     int64_t n_source = part.group->kernel.n_source;
-    for (int64_t m = 0; m < part.group->n_models; m++)
-      for (int64_t s = 0; s < count; s++) {
-        int64_t to = (m * tile_.n_rows + first + s) * n_source;
-        int64_t at = part.offset + (m * count + s) * part.width;
-        if (is_longer(first + s)) take_powers(u_mantissas_ + at, part.width);
-        memcpy(part.group->u_mantissas + to, u_mantissas_ + at, n_source * sizeof(T));
-        memcpy(part.group->u_exponents + to, u_exponents_ + at, n_source * sizeof(T));
-      }
+    for (int64_t m = 0; m < part.group->n_models; m++) {
+      int64_t to = (m * tile_.n_rows + place_[s]) * n_source;
+      int64_t at = part.offset + (m * count + s) * part.width;
+      if (is_longer(s)) take_powers(u_mantissas_ + at, part.width);
+      memcpy(part.group->u_mantissas + to, u_mantissas_ + at, n_source * sizeof(T));
+      memcpy(part.group->u_exponents + to, u_exponents_ + at, n_source * sizeof(T));
+    }
   }
 
   void find_some_stuck(int64_t first, int64_t count, uint8_t *stuck) {
-    read_targets(first, count);
+    for (int64_t s = 0; s < count; s++) {
+      place_[s] = first + s;
+      read_targets(s, count, tile_.starts_at_one);
+    }
     each_group(count, [&](Part part) {
       const Kernel<T> &kernel = part.group->kernel;
       int64_t n_rows = part.group->n_models * count, n_source = kernel.n_source;

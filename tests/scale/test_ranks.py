@@ -39,7 +39,7 @@ def found(request, tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 def test_ranks_give_the_answer_of_one_process(name, found, monkeypatch):
     case, ranks = CASES[name](), found(name)
-    # Newton's method takes all models in one place: ranks sweep to the end.
+    # Newton's method and leaps take all models in one place: ranks sweep to the end.
     monkeypatch.setattr(LogSolver, "patience", lambda *_: None)
     one = case.solve()
     first, expected = ranks[0], detached(one.barycenter)

@@ -67,8 +67,8 @@ def test_nothing_leaves_the_device_of_the_inputs(name, mass):
         warm = inputs.solve(initial=result, **SWEEPS)
         found = look_at(result)
     assert result.barycenter.device.type == warm.barycenter.device.type == "cpu"
-    np.testing.assert_allclose(found[0], expected.barycenter, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(found[1], expected.coupling(0, 1), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found[0], expected.barycenter, rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(found[1], expected.coupling(0, 1), rtol=1e-4, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["dense with zeros", "sparse"])

@@ -48,7 +48,8 @@ def test_a_converged_batch_equals_its_rows_alone(case):
     for sample in range(len(whole.barycenter)):
         alone = case.but(histograms=[h[sample] for h in case.histograms])
         alone = alone.solve(tolerance=1e-9, max_sweeps=50_000)
-        assert alone.n_sweeps == pytest.approx(whole.n_sweeps[sample], abs=8)
+        # Rounding may make a row stop a look sooner, in float32 and then in float64.
+        assert alone.n_sweeps == pytest.approx(whole.n_sweeps[sample], abs=16)
         check_close(alone.barycenter, whole.barycenter[sample])
 
 

@@ -402,6 +402,87 @@ def test_arrays_that_do_not_fit_are_refused(native, rng):
         native.PackedKernel([np.ones((2, 3))], np.float16)
 
 
+@pytest.mark.usefixtures("level")
+@pytest.mark.parametrize("mass", MASSES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_leaps_lead_to_the_fixed_point(n_models, dtype, mass, rng):
+    scores = draw(rng, mass, (n_models, 40, 11)).astype(dtype)
+    kernel = np.exp(-rng.uniform(0, 6, size=(11, 13))).astype(dtype)
+    options = {"mass": mass, "max_sweeps": 5000, "normalize": mass.order == 0}
+    found = solve_with(scores, kernel, tolerance=1e-6, **options)
+    expected = solve_in(
+        "log",
+        Case(
+            [*scores.astype(np.float64)], [kernel] * n_models, np.full(n_models, 1 / n_models), mass
+        ),
+        tolerance=1e-12,
+        max_sweeps=5000,
+        normalize=mass.order == 0,
+    )
+    assert found.converged.all()
+    assert (found.residual <= found.problem.tolerance).all()
+    np.testing.assert_allclose(found.barycenter, expected.barycenter, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_labels", [7, 80])
+def test_a_converged_batch_equals_its_rows_alone_to_the_last_bit(n_labels, rng):
+    # More samples than are swept together: some come when others have left.
+    scores = rng.dirichlet(np.full(n_labels, 0.5), size=(4, 130))
+    kernel = np.exp(-squared_distances(rng, n_labels) / 0.2)
+    whole = solve_with(scores, kernel, tolerance=1e-6)
+    assert len(np.unique(whole.n_sweeps)) > 3
+    for row in (0, 60, 129):
+        alone = solve_with(scores[:, row], kernel, tolerance=1e-6)
+        np.testing.assert_array_equal(alone.barycenter, whole.barycenter[row])
+        assert alone.n_sweeps == whole.n_sweeps[row]
+
+
+def test_leaps_spare_most_sweeps_where_mass_is_slow_to_settle(rng):
+    mass = ws.Unbalanced(2000.0, epsilon=0.3)
+    scores = rng.uniform(0.01, 1, size=(4, 20, 30))
+    kernel = np.exp(-squared_distances(rng, 30) / 0.3)
+    found = solve_with(scores, kernel, mass=mass)
+    assert found.converged.all()
+    assert found.n_sweeps.max() < 200
+    slow = solve_with(scores, kernel, mass=mass, tolerance=None, max_sweeps=200)
+    assert (slow.residual > 1e-4).all()
+
+
+@pytest.mark.parametrize("max_sweeps", [1, 2, 3, 5, 6, 7, 9, 30])
+def test_no_row_has_more_sweeps_than_are_allowed(max_sweeps, rng):
+    scores = rng.dirichlet(np.ones(9), size=(3, 25))
+    kernel = np.exp(-rng.uniform(0, 30, size=(9, 9)))
+    found = solve_with(scores, kernel, max_sweeps=max_sweeps, tolerance=1e-9)
+    assert found.n_sweeps.max() == max_sweeps
+    stopped = found.status == ws.Status.MAX_SWEEPS
+    assert stopped.any()
+    assert (found.n_sweeps[stopped] == max_sweeps).all()
+    assert (found.residual[~stopped] <= 1e-9).all()
+
+
+def test_rows_that_an_approach_does_not_bring_near_start_again(native, rng):
+    kernel = native.PackedKernel([np.exp(-rng.uniform(0, 400, size=(9, 9)))], np.float64)
+    tile = native.NativeTile(
+        [kernel],
+        [rng.dirichlet(np.ones(9), size=(3, 5))],
+        np.full((3, 1, 1), 1 / 3),
+        order=0,
+        exponent=1,
+    )
+    n_sweeps, rows = np.zeros(5, np.int64), np.array([True, True, False, True, True])
+    arrived = tile.approach(rows, n_sweeps, 1e-12, 40, 1000)
+    assert not arrived.any()
+    assert n_sweeps[~rows] == 0
+    assert (n_sweeps[rows] % 4 == 0).all()
+    assert (n_sweeps[rows] > 0).all()
+    assert n_sweeps.max() <= 40
+    fresh = tile.take(np.arange(5))
+    fresh.restart()
+    tile.start_again(rows)
+    np.testing.assert_array_equal(tile.sweep(3, watch=True), fresh.sweep(3, watch=True))
+
+
 _LONG = """
 import signal, numpy as np, wassemble as ws
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it

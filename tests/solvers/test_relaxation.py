@@ -74,8 +74,9 @@ def test_rows_near_the_end_come_back_to_ordinary_steps():
     assert relaxation.hold_back(finished)
     assert not finished.any()
     assert relaxation.omega[0] == 1 < relaxation.omega[1]
-    assert relaxation.end()
-    assert not relaxation.end()
+    assert not relaxation.end(np.array([True, False]))
+    assert relaxation.end(np.array([True, True]))
+    assert not relaxation.end(np.array([True, True]))
     feed(relaxation, 0.99, 40, first=17)
     assert relaxation.omega.tolist() == [1, 1]
 

@@ -123,7 +123,7 @@ def test_a_single_sample_drops_its_axis_everywhere():
 
 def test_the_result_says_how_every_row_ended():
     case = make_case(7, kernel_spread=8.0)
-    result = case.solve(max_sweeps=20)
+    result = case.solve(max_sweeps=10)
     assert "max_sweeps" in repr(result)
     assert result.solver.name in repr(result)
     assert (result.status == ws.Status.MAX_SWEEPS).any()

@@ -12,4 +12,4 @@ from wassemble_native.tiles import NativeTile as NativeTile
 __version__ = "0.1.0"
 
 #: Raised with every change after which an older or newer wassemble would not fit.
-INTERFACE = 2
+INTERFACE = 3

@@ -13,6 +13,7 @@ _LEVELS = {"baseline": 0, "avx2": 1, "avx512": 2}
 
 _ARGUMENTS = {
     "sweep": [ctypes.c_void_p, ctypes.c_int64],
+    "approach": [ctypes.c_void_p, ctypes.c_void_p],
     "find_stuck": [ctypes.c_void_p, ctypes.c_void_p],
     "means": [ctypes.c_void_p],
 }

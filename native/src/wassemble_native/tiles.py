@@ -16,6 +16,8 @@ _NONE = {np.dtype(np.float32): -(2.0**20), np.dtype(np.float64): -(2.0**40)}
 # Multiplications in one call, some tenths of a second: Ctrl-C is heard between calls.
 _MOST = 2**31
 _UNTRUSTED, _HAS_MASS, _OVERFLOWN = 1, 2, 4
+# Sweeps between two leaps of an approach.
+_CYCLE = 4
 _SMALL_ORDER = 1e-3
 
 
@@ -54,6 +56,20 @@ class TileStruct(ctypes.Structure):
         ("consensus", ctypes.c_void_p),
         ("residuals", ctypes.c_void_p),
         ("flags", ctypes.c_void_p),
+    )
+
+
+class ApproachStruct(ctypes.Structure):
+    """`Approach` of sweeps.h."""
+
+    _fields_ = (
+        ("first", ctypes.c_int64),
+        ("last", ctypes.c_int64),
+        ("patience", ctypes.c_int64),
+        ("max_sweeps", ctypes.c_int64),
+        ("goal", ctypes.c_double),
+        ("n_sweeps", ctypes.c_void_p),
+        ("arrived", ctypes.c_void_p),
     )
 
 
@@ -96,7 +112,8 @@ class NativeTile:
         self._kernels = list(kernels)
         self.histograms = [np.ascontiguousarray(h, self.dtype) for h in histograms]
         self._order, self._exponent = float(order), float(exponent)
-        self._weights = _with_excess(np.asarray(weights, np.float64), order, self.dtype)
+        self._exact_weights = _with_excess(np.asarray(weights, np.float64), order)
+        self._weights = np.ascontiguousarray(self._exact_weights, self.dtype)
         self._components, self._n_components = None, int(by_component)
         if by_component and components is not None:
             self._components = np.ascontiguousarray(components, np.int32)
@@ -205,6 +222,50 @@ class NativeTile:
         self._sweep(n_sweeps, watch=watch, keeps_v=keeps_v or watch)
         return self._residuals.copy() if watch else None
 
+    def approach(
+        self, rows: np.ndarray, n_sweeps: np.ndarray, goal: float, patience: int, max_sweeps: int
+    ) -> np.ndarray:
+        """Bring some rows near their fixed points, with leaps to where their sweeps are heading.
+
+        A row goes on until its residual is at most ``goal``, for ``patience`` sweeps at most, or
+        until it gets no nearer. Where sweeps have several fixed points, it may end at another one.
+
+        Parameters
+        ----------
+        rows : bool array of shape (n_rows,)
+        n_sweeps : int64 array of shape (n_rows,)
+            How many sweeps rows have had, no more than ``max_sweeps`` in the end; those of here
+            are added.
+
+        Returns
+        -------
+        arrived : bool array of shape (n_rows,)
+        """
+        rows = rows & (n_sweeps + _CYCLE <= max_sweeps) & (patience >= _CYCLE)
+        arrived = np.zeros(self.n_rows, dtype=bool)
+        if not rows.all():
+            if rows.any():
+                some, n_had = self.take(rows), n_sweeps[rows]
+                all_of = np.ones(some.n_rows, dtype=bool)
+                arrived[rows] = some.approach(all_of, n_had, goal, patience, max_sweeps)
+                n_sweeps[rows] = n_had
+                self._put(rows, some)
+            return arrived
+        if n_sweeps.shape != rows.shape or n_sweeps.dtype != np.int64:
+            raise ValueError("rows and n_sweeps must fit the tile")
+        struct, call = self._struct, function("approach", self.dtype)
+        struct.residuals, struct.keeps_v = self._residuals.ctypes.data, True
+        way = ApproachStruct(
+            0, 0, patience, max_sweeps, goal, n_sweeps.ctypes.data, arrived.ctypes.data
+        )
+        at_once = max(1, self._at_once * self.n_rows * 4 // patience)
+        for first in range(0, self.n_rows, at_once):
+            way.first, way.last = first, min(first + at_once, self.n_rows)
+            if call(self._address, ctypes.addressof(way)):
+                raise MemoryError("no memory for the sweeps of some samples")
+        struct.starts_at_one, self._starts_at_one = 0, False
+        return arrived
+
     def consensus_after(self, n_sweeps: int) -> np.ndarray | None:
         """The consensus after so many sweeps from v = 1; None if not every row can be trusted."""
         self.restart()
@@ -249,12 +310,57 @@ class NativeTile:
             raise MemoryError("no memory for the product of some samples")
         return found > 0
 
-    def take(self, rows: np.ndarray) -> NativeTile:
-        """The tile of some rows alone."""
+    def convert(
+        self, kernels: Sequence[PackedKernel], histograms: Sequence[np.ndarray]
+    ) -> NativeTile:
+        """The tile in the type of other ``kernels``, with the scalings that it has.
+
+        ``histograms`` are those it was made from, in as many digits as there are.
+        """
+        other = self._copy()
+        other.dtype = kernels[0].dtype
+        other._kernels = list(kernels)
+        other.histograms = [np.ascontiguousarray(h, other.dtype) for h in histograms]
+        other._weights = np.ascontiguousarray(self._exact_weights, other.dtype)
+        other._none = _NONE[other.dtype]
+        other._check()
+        if self._starts_at_one:  # nothing is in them yet
+            other._v = [np.empty(part.shape, other.dtype) for part in self._v]
+        else:
+            other._v = [part.astype(other.dtype) for part in self._v]
+            other._v[1][self._v[1] < self._none / 2] = other._none
+        other._u = [
+            [np.empty(h.shape, other.dtype) for _ in u]
+            for h, u in zip(other.histograms, self._u, strict=False)
+        ]
+        other._untrusted = np.zeros(other.n_rows, np.uint8)
+        other._point()
+        return other
+
+    def start_again(self, rows: np.ndarray) -> None:
+        """Bring the rows of a mask back to v = 1."""
+        self._v[0][:, rows], self._v[1][:, rows] = 1, 0
+
+    def _put(self, rows: np.ndarray, other: NativeTile) -> None:
+        """Take over the scalings of some rows."""
+        if self._starts_at_one:  # nobody has filled them in
+            self.start_again(np.ones(self.n_rows, dtype=bool))
+        self._struct.starts_at_one, self._starts_at_one = 0, False
+        for part, of_some in zip(self._v, other._v, strict=True):
+            part[:, rows] = of_some
+        self._untrusted[rows] = other._untrusted
+
+    def _copy(self) -> NativeTile:
         other = NativeTile.__new__(NativeTile)
         other.__dict__.update(self.__dict__)
+        return other
+
+    def take(self, rows: np.ndarray) -> NativeTile:
+        """The tile of some rows alone."""
+        other = self._copy()
         other.histograms = [np.ascontiguousarray(h[:, rows]) for h in self.histograms]
         if self._weights.shape[1] != 1:
+            other._exact_weights = self._exact_weights[:, rows]
             other._weights = np.ascontiguousarray(self._weights[:, rows])
         other._v = [np.ascontiguousarray(part[:, rows]) for part in self._v]
         other._u = [[np.ascontiguousarray(part[:, rows]) for part in u] for u in self._u]
@@ -265,14 +371,13 @@ class NativeTile:
         return other
 
 
-def _with_excess(weights: np.ndarray, order: float, dtype: np.dtype) -> np.ndarray:
+def _with_excess(weights: np.ndarray, order: float) -> np.ndarray:
     """Weights, and one model more: by how much they sum to more than 1, before they are rounded.
 
     Of a small order that is taken for rounding, which would be blown up by 1 / order.
     """
     excess = weights.sum(axis=0, keepdims=True) - 1
-    with_excess = np.concatenate([weights, 0 * excess if order < _SMALL_ORDER else excess])
-    return np.ascontiguousarray(with_excess, dtype)
+    return np.concatenate([weights, 0 * excess if order < _SMALL_ORDER else excess])
 
 
 def _split_logs(

@@ -23,7 +23,14 @@ from wassemble.solvers.exchange import agree_on_any
 from wassemble.solvers.log_sweep import LogSweep
 from wassemble.solvers.loop import Ending, Status, Stopping, run
 from wassemble.solvers.mixed_sweep import MixedSweep
-from wassemble.solvers.native_sweep import NativeSweep, find_native, native_types
+from wassemble.solvers.native_sweep import (
+    Approach,
+    NativeSweep,
+    approach,
+    find_native,
+    native_types,
+    pack,
+)
 from wassemble.solvers.newton import NewtonSweep, rows_at_once
 from wassemble.solvers.plain_sweep import PlainLimits, PlainSweep, unsafe_rows
 from wassemble.solvers.problem import BarycenterProblem
@@ -51,6 +58,10 @@ _PATIENCE = 4
 _PATIENCE_IN_LOGS = 3
 _PATIENCE_WITH_ZEROS = 1
 _FEWEST = 64
+# The least residual that plain sweeps in float32 get to without waiting for their rounding.
+_RESOLVED_IN_FLOAT32 = 2e-6
+# Sweeps that are left in any case to rows that others have brought near.
+_N_AFTER = 2
 
 
 class Solver(ABC):
@@ -156,7 +167,10 @@ class LogSolver(Solver):
         components = self._problem.components(tile.models) if is_watched else None
 
         def hasten(index: np.ndarray, rows: Rows) -> None:
+            assert stopping.patience is not None  # it came to its end
             left = replace(tile.take(index), log_v=rows.log_v)
+            before = np.zeros(left.n_rows, np.int64) if left.n_before is None else left.n_before
+            left = replace(left, n_before=before + stopping.patience)
             self._hasten(left, components, stopping, finish, keep_scalings=keep_scalings)
 
         return run(
@@ -167,6 +181,7 @@ class LogSolver(Solver):
             keep_scalings=keep_scalings,
             exchange=tile.exchange,
             hasten=hasten,
+            n_before=tile.n_before,
         )
 
     def _hasten(
@@ -179,22 +194,22 @@ class LogSolver(Solver):
         keep_scalings: bool,
     ) -> None:
         """Bring rows that are slow to their end by Newton's method, within the sweeps left."""
-        tolerance, n_done = stopping.tolerance, stopping.patience
+        tolerance = stopping.tolerance
         assert tolerance is not None  # or nobody would have lost patience
-        assert n_done is not None
         step = rows_at_once(tile)
         for start in range(0, tile.n_rows, step):
             part = tile.take(np.arange(start, min(start + step, tile.n_rows)))
 
-            def count(ending: Ending, part: Tile = part) -> None:
-                finish(replace(ending, n_sweeps=n_done + ending.n_sweeps), part)
+            def finish_part(ending: Ending, part: Tile = part) -> None:
+                finish(ending, part)
 
             run(
                 NewtonSweep(part, self._problem.mass, components, tolerance=tolerance),
                 part.n_rows,
-                replace(stopping, max_sweeps=stopping.max_sweeps - n_done, relaxed=False),
-                count,
+                replace(stopping, relaxed=False),
+                finish_part,
                 keep_scalings=keep_scalings,
+                n_before=part.n_before,
             )
 
 
@@ -239,7 +254,7 @@ class NarrowSolver(LogSolver, ABC):
         for dtype in self.types:
             rest = tile if len(left) == tile.n_rows else tile.take(left)
             # Rows are left in the order in which they were given up.
-            left = np.sort(left[self._try(rest, dtype, finish, keep_scalings=keep_scalings)])
+            left = np.sort(left[self.try_type(rest, dtype, finish, keep_scalings=keep_scalings)])
             if not len(left):
                 return
         rest = tile if len(left) == tile.n_rows else tile.take(left)
@@ -249,8 +264,21 @@ class NarrowSolver(LogSolver, ABC):
         """Solve rows that no type holds."""
         self.sweep(tile, self.start, finish, keep_scalings=keep_scalings)
 
-    def _try(self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool) -> np.ndarray:
+    def try_type(
+        self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool
+    ) -> np.ndarray:
         """Sweep the rows that may be swept in ``dtype``; the places of those that are left."""
+        return self._sweep_safe(tile, dtype, finish, keep_scalings=keep_scalings)
+
+    def _sweep_safe(
+        self,
+        tile: Tile,
+        dtype: Any,
+        finish: Finish,
+        *,
+        keep_scalings: bool,
+        patience: int = _PATIENCE,
+    ) -> np.ndarray:
         unsafe = self.unsafe(tile, dtype)
         safe = tile if unsafe is None else tile.take(np.flatnonzero(~unsafe))
         left = np.zeros(0, dtype=np.int64)
@@ -261,7 +289,7 @@ class NarrowSolver(LogSolver, ABC):
                     self.start_in(dtype, keep_scalings=keep_scalings),
                     finish,
                     keep_scalings=keep_scalings,
-                    patience=_PATIENCE,
+                    patience=patience,
                 )
         if unsafe is None:
             return left
@@ -276,6 +304,19 @@ class NarrowSolver(LogSolver, ABC):
     def convert(self, tile: Tile, dtype: Any) -> Tile:
         """The tile as sweeps in ``dtype`` read it."""
         return tile.convert(dtype, lambda kernel: kernel)
+
+    def approaches(self, tile: Tile) -> bool:
+        """Whether rows have other sweeps first, which bring them near.
+
+        Those may end elsewhere if there are several fixed points, and drift for ever if models'
+        mass may fail to meet.
+        """
+        return (
+            self._problem.tolerance is not None
+            and tile.log_v is None
+            and self.patience(tile, _PATIENCE) is not None
+            and not any(group.kernel.entries.has_zeros for group in tile.groups)
+        )
 
     @abstractmethod
     def unsafe(self, tile: Tile, dtype: Any) -> np.ndarray | None:
@@ -307,14 +348,70 @@ class NativeSolver(NarrowSolver):
     def unsafe(self, tile: Tile, dtype: Any) -> None:
         return None
 
+    def try_type(
+        self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool
+    ) -> np.ndarray:
+        if not self.approaches(tile):
+            return super().try_type(tile, dtype, finish, keep_scalings=keep_scalings)
+        near = self._approach(tile, dtype)
+        lost, kept = np.flatnonzero(near.lost), np.flatnonzero(~near.lost)
+        left = [lost[:0]]
+        if len(lost):  # leaps may have led them astray
+            rest = tile if not len(kept) else tile.take(lost)
+            left.append(lost[super().try_type(rest, dtype, finish, keep_scalings=keep_scalings)])
+        if len(kept):
+            near = near.take(kept) if len(lost) else near
+            tile = replace(tile.take(kept) if len(lost) else tile, n_before=near.n_sweeps)
+            mass = self._problem.mass
+            rest_of_kept = self.sweep(
+                tile,
+                lambda tile, components: NativeSweep(
+                    tile, mass, components, dtype, relaxed=True, keeps_v=True, near=near
+                ),
+                finish,
+                keep_scalings=keep_scalings,
+                patience=_PATIENCE,
+            )
+            left.append(kept[rest_of_kept])
+        return np.concatenate(left)
+
+    def _approach(self, tile: Tile, dtype: Any) -> Approach:
+        problem, patience = self._problem, self.patience(tile, _PATIENCE)
+        assert problem.tolerance is not None  # or there would be nothing to approach
+        assert patience is not None
+        return approach(
+            tile,
+            problem.mass,
+            problem.components(tile.models),
+            self._approach_types(tile, dtype),
+            tolerance=problem.tolerance,
+            patience=patience,
+            max_sweeps=problem.rule.max_sweeps - _N_AFTER,
+        )
+
+    def _approach_types(self, tile: Tile, dtype: Any) -> list[Any]:
+        """float32 brings rows nearly as near as their tolerance asks, in half the time."""
+        is_first = dtype == self.types[0] == np.float64
+        if is_first and all(pack(group.kernel, np.float32).is_exact for group in tile.groups):
+            return [np.float32, dtype]
+        return [dtype]
+
 
 class PlainSolver(NarrowSolver):
     """Sweeps on the numbers themselves."""
 
     name = "plain"
 
-    def __init__(self, problem: BarycenterProblem, reason: str, types: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        problem: BarycenterProblem,
+        reason: str,
+        types: Sequence[Any],
+        *,
+        fits_float32: bool = False,
+    ) -> None:
         super().__init__(problem, reason, types)
+        self._starts_narrow = fits_float32 and types[0] == np.float64
         self._converted: dict[tuple[Kernel, Any], Kernel] = {}
         if types[0] == np.float64:
             self.tile_size = SWEPT_FLOAT64
@@ -354,6 +451,52 @@ class PlainSolver(NarrowSolver):
                 tile.exchange, np.zeros(tile.n_rows) if unsafe is None else unsafe
             )
         return unsafe if unsafe is not None and unsafe.any() else None
+
+    def approaches(self, tile: Tile) -> bool:
+        return self._starts_narrow and super().approaches(tile)
+
+    def try_type(
+        self, tile: Tile, dtype: Any, finish: Finish, *, keep_scalings: bool
+    ) -> np.ndarray:
+        if not self.approaches(tile):
+            return super().try_type(tile, dtype, finish, keep_scalings=keep_scalings)
+        return self._sweep_safe(
+            self._approach(tile),
+            dtype,
+            finish,
+            keep_scalings=keep_scalings,
+            patience=_PATIENCE // 2,
+        )
+
+    def _approach(self, tile: Tile) -> Tile:
+        """The tile with scalings from sweeps in float32, which take half the time."""
+        size = (tile.n_models, tile.n_rows, tile.groups[0].kernel.shape[1])
+        log_v, n_before = np.zeros(size), np.zeros(tile.n_rows, dtype=np.int64)
+        stopping = self.stopping(measured=True)
+        assert stopping.tolerance is not None  # or there would be nothing to approach
+        goal = max(stopping.tolerance, _RESOLVED_IN_FLOAT32)
+        most = min(self.patience(tile, _PATIENCE // 2) or 0, stopping.max_sweeps - _N_AFTER)
+        unsafe = self.unsafe(tile, np.float32)
+        safe = np.arange(tile.n_rows) if unsafe is None else np.flatnonzero(~unsafe)
+        if most < 1 or not len(safe):
+            return tile
+
+        def keep(ending: Ending) -> None:
+            assert ending.rows.log_v is not None  # they were asked for
+            n_before[safe[ending.index]] = ending.n_sweeps
+            log_v[:, safe[ending.index]] = ending.rows.log_v
+
+        part = tile if unsafe is None else tile.take(safe)
+        components = self._problem.components(tile.models)
+        with np.errstate(all="ignore"):  # rows that leave the safe range start again
+            run(
+                self.start_in(np.float32, keep_scalings=True)(part, components),
+                len(safe),
+                replace(stopping, tolerance=goal, max_sweeps=most),
+                keep,
+                keep_scalings=True,
+            )
+        return replace(tile, log_v=log_v, n_before=n_before)
 
 
 def select_solver(problem: BarycenterProblem) -> Solver:
@@ -411,7 +554,7 @@ def _select_native(problem: BarycenterProblem) -> NativeSolver | None:
 def select_plain(problem: BarycenterProblem) -> Solver:
     """Plain sweeps in the types that may hold what comes, or logarithms."""
     mass = problem.mass
-    small = [t for t in _types_from(problem.dtype) if 0 < mass.order < PlainLimits.of(t).order]
+    small = [t for t in (np.float32, np.float64) if 0 < mass.order < PlainLimits.of(t).order]
     types = [each for each in _types_from(problem.dtype) if each not in small]
     if not types:
         return LogSolver(
@@ -423,7 +566,7 @@ def select_plain(problem: BarycenterProblem) -> Solver:
     for dtype in types:
         entries = _entries_in(dtype, problem)
         has_zeros = entries.has_zeros
-        if entries.fit(np.finfo(dtype)) and 1e-10 <= entries.largest <= 1e10:
+        if _fits_plain(entries, dtype):
             fits.append(dtype)
     if not fits:
         return LogSolver(
@@ -433,7 +576,15 @@ def select_plain(problem: BarycenterProblem) -> Solver:
         )
     used = f"in {np.dtype(fits[0])}"
     if not has_zeros:
-        return PlainSolver(problem, f"every kernel entry is above 0 and a number {used}", fits)
+        narrow = np.float32 not in small and _fits_plain(
+            _entries_in(np.float32, problem), np.float32
+        )
+        return PlainSolver(
+            problem,
+            f"every kernel entry is above 0 and a number {used}",
+            fits,
+            fits_float32=narrow,
+        )
     if agree_on_any(problem.exchange, np.array([problem.has_empty_labels]))[0]:
         return LogSolver(problem, "a kernel has a row or a column of zeros")
     return PlainSolver(
@@ -441,6 +592,10 @@ def select_plain(problem: BarycenterProblem) -> Solver:
         f"kernels with zeros: rows whose histograms are all above 0, {used}; the others in logs",
         fits,
     )
+
+
+def _fits_plain(entries: EntryRange, dtype: Any) -> bool:
+    return entries.fit(np.finfo(dtype)) and 1e-10 <= entries.largest <= 1e10
 
 
 def _entries_in(dtype: Any, problem: BarycenterProblem) -> EntryRange:

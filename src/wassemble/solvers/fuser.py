@@ -140,6 +140,11 @@ class _OneSample:
     def _converge(self) -> np.ndarray | None:
         """The consensus at the tolerance, ``(1, n_target)``; None if it is not trusted."""
         endings: list[Ending] = []
+        if self._solver.approaches(self._tile):
+            left = self._solver.try_type(
+                self._tile, self._type, lambda end, _: endings.append(end), keep_scalings=False
+            )
+            return None if len(left) else endings[0].rows.barycenter
         self._sweep.restart()
         with np.errstate(all="ignore"):  # what leaves the safe range is not trusted
             run(self._sweep, 1, self._stopping, endings.append, keep_scalings=False)

@@ -64,7 +64,7 @@ class Stopping:
         """After how many sweeps the residual is looked at next, on the way to a tolerance."""
         if n_sweeps < _N_WATCHED:
             return n_sweeps + 1
-        return min(n_sweeps - n_sweeps % _WATCH_STEP + _WATCH_STEP, self.max_sweeps)
+        return n_sweeps - n_sweeps % _WATCH_STEP + _WATCH_STEP
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Ending:
     rows: Rows
     status: np.ndarray | int
     residual: np.ndarray | float  # nan if nobody asked
-    n_sweeps: int
+    n_sweeps: int | np.ndarray
 
 
 def run(
@@ -87,11 +87,13 @@ def run(
     keep_scalings: bool,
     exchange: Exchange = ALONE,
     hasten: Callable[[np.ndarray, Rows], None] | None = None,
+    n_before: np.ndarray | None = None,
 ) -> np.ndarray:
     """Sweep until every row has finished; return the rows that need another arithmetic.
 
     ``finish`` receives rows as they finish; they leave the batch, on every rank. ``hasten``
-    receives those that are left when the patience is at its end, with their scalings.
+    receives those that are left when the patience is at its end, with their scalings. Of the
+    sweeps that are allowed, each row has had ``n_before`` already, and has some left.
     """
     if stopping.tolerance is None:
         return _run_fixed(
@@ -100,33 +102,35 @@ def run(
     index = np.arange(n_rows)
     handed_over = []
     relaxation = Relaxation(n_rows, active=stopping.relaxed)
+    before = np.zeros(n_rows, dtype=np.int64) if n_before is None else n_before
     n_sweeps, confirm = 0, False
-    while n_sweeps < stopping.max_sweeps:
+    while True:
+        fewest = int((stopping.max_sweeps - before).min())  # that some row has
         n_done, n_sweeps = n_sweeps, n_sweeps + 1 if confirm else stopping.next_look(n_sweeps)
-        is_last = n_sweeps == stopping.max_sweeps
+        n_sweeps = min(n_sweeps, fewest)
+        is_last = before + n_sweeps == stopping.max_sweeps
         # What is returned comes from sweeps as they are: the last two.
-        longer = stopping.max_sweeps - 2
+        longer = fewest - 2
         if n_done <= longer < n_sweeps:
             n_done = _step_until(sweep, n_done, longer)
-            if relaxation.end():
+            if relaxation.end(before + fewest == stopping.max_sweeps):
                 sweep.relax(relaxation.omega)
         residual = sweep.step(n_sweeps - n_done, watch=True)
         residual, untrusted = agree_on_rows(exchange, residual, sweep.untrusted())
-        finished = ~untrusted
-        confirm = False
-        if not is_last:  # a residual that is not a number finishes as diverged
-            finished &= ~(residual > stopping.tolerance) | sweep.hopeless
-            # After a longer step u and v do not fit each other: one more sweep, as it is.
-            confirm = relaxation.hold_back(finished)
+        # A residual that is not a number finishes as diverged.
+        finished = ~untrusted & (~(residual > stopping.tolerance) | sweep.hopeless | is_last)
+        # After a longer step u and v do not fit each other: one more sweep, as it is.
+        confirm = relaxation.hold_back(finished)
         if finished.all() and len(index) == n_rows:  # all at once: no copies
             rows = sweep.read(slice(None), keep_scalings=keep_scalings)
             status = _judge(residual, rows, stopping)
-            finish(Ending(slice(None), rows, status, residual, n_sweeps))
+            finish(Ending(slice(None), rows, status, residual, before + n_sweeps))
             return index[:0]
         if finished.any():
             rows = sweep.read(finished, keep_scalings=keep_scalings)
             status = _judge(residual[finished], rows, stopping)
-            finish(Ending(index[finished], rows, status, residual[finished], n_sweeps))
+            n_had = before[finished] + n_sweeps
+            finish(Ending(index[finished], rows, status, residual[finished], n_had))
         handed_over.append(index[untrusted])
         going_on = ~(finished | untrusted)
         if not going_on.any():
@@ -137,7 +141,7 @@ def run(
         changed = relaxation.update(n_sweeps, residual) or confirm
         if not going_on.all():
             sweep.keep(going_on)
-            index = index[going_on]
+            index, before = index[going_on], before[going_on]
             relaxation.keep(going_on)
         if changed:
             sweep.relax(relaxation.omega)

@@ -5,7 +5,11 @@ quotient leaves the range of its type; only what enters a product is brought to 
 Rows for which that would lose something are handed over.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -18,7 +22,9 @@ from wassemble.solvers.mass import MassRule
 from wassemble.solvers.sweeps import Rows
 from wassemble.solvers.tiles import Tile
 
-_INTERFACE = 2
+_INTERFACE = 3
+# The least residual that sweeps in a type get to without waiting for their rounding.
+_RESOLVED = {np.dtype(np.float32): 1e-6}
 # Dense entries above which products are left to BLAS, which blocks them for the caches.
 _LARGE = 2**22
 # Laid out for native products once, as long as the kernel lives; by floating type.
@@ -75,10 +81,84 @@ def _matrix(factor: Kernel) -> Any:
     return factor.to_log_dense() if factor.keeps_logs else factor.to_dense()
 
 
+@dataclass
+class Approach:
+    """Rows near their fixed points, as native sweeps with leaps have left them."""
+
+    tile: Any  # of wassemble_native
+    n_sweeps: np.ndarray  # (n_rows,)
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Rows whose numbers left the range, by mask."""
+        return np.asarray(self.tile.untrusted)
+
+    def take(self, rows: np.ndarray) -> Approach:
+        """Some rows alone."""
+        return replace(self, tile=self.tile.take(rows), n_sweeps=self.n_sweeps[rows])
+
+
+def approach(
+    tile: Tile,
+    mass: MassRule,
+    components: Components | None,
+    types: Sequence[Any],
+    *,
+    tolerance: float,
+    patience: int,
+    max_sweeps: int,
+) -> Approach:
+    """Sweep each row with leaps until it is near its fixed point, in one type after the other.
+
+    In each for ``patience`` sweeps at most, in all for ``max_sweeps``.
+
+    Sweeps of a fixed point must go on from there: the last steps here were leaps. Only where
+    there is one fixed point, and every kernel entry is above 0: else rows may drift for ever.
+    """
+    near: Any = None
+    n_sweeps = np.zeros(tile.n_rows, dtype=np.int64)
+    left = np.ones(tile.n_rows, dtype=bool)
+    for dtype in types:
+        if near is None:
+            near = _start(tile, mass, components, dtype, keeps_u=True)
+        else:
+            kernels = [pack(group.kernel, dtype) for group in tile.groups]
+            histograms = [group.histograms for group in tile.groups]
+            lost = near.untrusted
+            n_sweeps[lost] = 0
+            near = near.convert(kernels, histograms)
+            near.start_again(lost)
+        goal = max(tolerance, _RESOLVED.get(np.dtype(dtype), 0.0))
+        left &= ~near.approach(left, n_sweeps, goal, patience, max_sweeps)
+        if goal > tolerance:
+            left[:] = True
+    near.start_again(left)  # leaps that lead nowhere may have led far off
+    return Approach(near, n_sweeps)
+
+
+def _start(
+    tile: Tile, mass: MassRule, components: Components | None, dtype: Any, *, keeps_u: bool
+) -> Any:
+    native = _import_native()
+    assert native is not None  # the solver has found it
+    return native.NativeTile(
+        [pack(group.kernel, dtype) for group in tile.groups],
+        [group.histograms for group in tile.groups],
+        tile.weights,
+        order=mass.order,
+        exponent=mass.exponent,
+        log_v=tile.log_v,
+        components=None if components is None else components.labels,
+        by_component=components is not None,
+        keeps_u=keeps_u,
+    )
+
+
 class NativeSweep:
     """Sweeps in extended range; ``relaxed`` if steps may become longer.
 
-    Without ``keeps_v`` nobody goes on from the last sweep, and v is left out of it.
+    From where an approach has brought the rows, if one is given. Without ``keeps_v`` nobody goes on
+    from the last sweep, and v is left out of it.
     """
 
     checks_numbers: ClassVar[bool] = True
@@ -94,22 +174,14 @@ class NativeSweep:
         *,
         relaxed: bool,
         keeps_v: bool,
+        near: Approach | None = None,
     ) -> None:
-        native = _import_native()
-        assert native is not None  # the solver has found it
         self._has_zeros = any(group.kernel.entries.has_zeros for group in tile.groups)
         self._keeps_v = keeps_v or self._has_zeros  # which tells where mass is stuck
-        self._tile = native.NativeTile(
-            [pack(group.kernel, dtype) for group in tile.groups],
-            [group.histograms for group in tile.groups],
-            tile.weights,
-            order=mass.order,
-            exponent=mass.exponent,
-            log_v=tile.log_v,
-            components=None if components is None else components.labels,
-            by_component=components is not None,
-            keeps_u=relaxed,
-        )
+        if near is None:
+            self._tile = _start(tile, mass, components, dtype, keeps_u=relaxed)
+        else:
+            self._tile = near.tile
         self._doubtful = np.zeros(tile.n_rows, dtype=bool)
 
     def restart(self) -> None:

@@ -28,7 +28,7 @@ class Relaxation:
     """The omega of each row, learned from its residuals as it is swept; 1 if not ``active``."""
 
     def __init__(self, n_rows: int, *, active: bool = True) -> None:
-        self._active = active
+        self._active = np.full(n_rows, active)
         self.omega = np.ones(n_rows)
         self._last = np.full(n_rows, np.inf)
         self._rest = np.full(n_rows, _REST - 1)
@@ -47,22 +47,22 @@ class Relaxation:
         self._rest = np.where(held, _REST, self._rest)
         return True
 
-    def end(self) -> bool:
-        """Bring every row back to omega 1 for good; return whether some omega changed."""
-        self._active = False
-        changed = bool((self.omega > 1).any())
-        self.omega = np.ones_like(self.omega)
+    def end(self, rows: np.ndarray) -> bool:
+        """Bring rows back to omega 1 for good; return whether some omega changed."""
+        self._active = self._active & ~rows
+        changed = bool((self.omega[rows] > 1).any())
+        self.omega = np.where(rows, 1.0, self.omega)
         return changed
 
     def update(self, n_sweeps: int, residual: np.ndarray) -> bool:
         """Learn from the residuals after a sweep; return whether some omega changed."""
-        if not self._active or n_sweeps % _WINDOW:
+        if not self._active.any() or n_sweeps % _WINDOW:
             return False
         with np.errstate(all="ignore"):  # residuals of 0 are about to leave
             rate = (residual / self._last) ** (1 / _WINDOW)
         self._last = residual.copy()
         self._rest -= 1
-        ready = (self._rest < 0) & np.isfinite(rate)
+        ready = (self._rest < 0) & np.isfinite(rate) & self._active
         grew = ready & (rate >= 1) & (self.omega > 1)
         self._failures += grew
         omega = np.where(grew, 1.0, self._better(rate))
@@ -83,5 +83,6 @@ class Relaxation:
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with ``rows`` alone, by mask."""
+        self._active = self._active[rows]
         self.omega, self._last = self.omega[rows], self._last[rows]
         self._rest, self._failures = self._rest[rows], self._failures[rows]

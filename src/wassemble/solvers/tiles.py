@@ -56,6 +56,7 @@ class Tile:
     weights: Array  # (n_models, 1 or n_rows, 1 or n_target)
     log_v: Array | None  # where to start, (n_models, n_rows, n_target); None starts at v = 1
     exchange: Exchange = ALONE  # with ranks that hold other models of the same samples
+    n_before: np.ndarray | None = None  # (n_rows,): of the sweeps allowed, those they have had
     # Refuses entries that are negative or not finite, if nobody has looked yet.
     check: Callable[[], None] | None = field(default=None, repr=False)
 
@@ -78,6 +79,7 @@ class Tile:
             dropped_mass=None,
             weights=take_rows(self.weights, rows),
             log_v=None if self.log_v is None else self.log_v[:, rows],
+            n_before=None if self.n_before is None else self.n_before[rows],
         )
 
     def convert(self, dtype: Any, convert: Callable[[Kernel], Kernel]) -> Tile:
