@@ -1,5 +1,5 @@
-# Each target sets up what it needs in .venv first: `make demo` and `make test` work on a
-# machine with only Python (3.11 or later) and make.
+# Each target makes the environment that it needs first, mostly .venv: `make demo` and `make test`
+# work on a machine with only Python (3.11 or later) and make.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
