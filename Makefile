@@ -141,7 +141,8 @@ docs: .venv/core.stamp
 site: .venv-docs/stamp
 	rm -rf docs/reference/generated  # of names that are gone
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
-	@echo "open site/index.html"
+	.venv-docs/bin/python docs/try/build.py site/try
+	@echo "open site/index.html; site/try.html must be served: python -m http.server -d site"
 
 # What the pages link to elsewhere. Needs a network, and answers as others please: not in CI.
 links: .venv-docs/stamp

@@ -89,7 +89,7 @@ html_theme_options: dict[str, Any] = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars: dict[str, list[str]] = {"index": [], "concepts": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "concepts": [], "try": []}
 copybutton_exclude = ".linenos, .gp, .go"
 
 
