@@ -109,6 +109,15 @@ def test_a_product_with_vectors_is_that_of_scipy(rng):
     np.testing.assert_allclose(found, scipy.sparse.csr_array(a) @ vectors, rtol=1e-15)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_largest_entries_are_those_of_scipy(axis, rng):
+    a = draw(rng)
+    found, expected = (
+        sp.csr_array(a).max(axis=axis).toarray().ravel() for sp in (stand_in.sparse, scipy.sparse)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_duplicates_and_zeros_go_as_in_scipy():
     parts = np.array([1.0, 2.0, 0.0, 4.0]), np.array([1, 1, 0, 2]), np.array([0, 2, 4])
     made = [sp.csr_array(parts, shape=(2, 3), copy=True) for sp in (scipy.sparse, stand_in.sparse)]

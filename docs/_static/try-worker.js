@@ -5,7 +5,7 @@ const RUNTIME = new URL("../try/", import.meta.url);
 let page = null; // docs/try/page.py, in Python
 
 async function load() {
-  postMessage({ state: "fetching Python (22 MB, once)" });
+  postMessage({ state: "fetching Python (23 MB, once)" });
   const python = await loadPyodide({ indexURL: RUNTIME.href });
   const about = await (await fetch(new URL("built.json", RUNTIME))).json();
   postMessage({ state: "loading NumPy and the library" });

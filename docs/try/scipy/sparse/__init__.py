@@ -68,6 +68,10 @@ class sparray:  # noqa: N801
         """Sums along an axis, or of all."""
         return self.toarray().sum(axis, dtype)
 
+    def max(self, axis: int) -> coo_array:
+        """The largest entry along an axis, as a table of one row."""
+        return coo_array(self.toarray().max(axis)[None])
+
     def power(self, exponent: float) -> Any:
         """Each stored entry raised."""
         made = type(self)(self, copy=True)
