@@ -1,5 +1,5 @@
-# Each target sets up what it needs in .venv first: `make demo` and `make test` work on a
-# machine with only Python (3.11 or later) and make.
+# Each target makes the environment that it needs first, mostly .venv: `make demo` and `make test`
+# work on a machine with only Python (3.11 or later) and make.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -9,7 +9,7 @@ NEWER_PIP := 'pip>=25.1'
 # Commands that tests start would be compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all coverage test-long test-portable test-recipes browser postgres node lint docs site results evidence heads bench bench-quick bench-compare bench-cluster release-check release-notes lock clean
+.PHONY: help demo test test-all coverage test-long test-portable test-recipes browser postgres node lint docs site links results evidence heads bench bench-quick bench-compare bench-cluster release-check release-notes lock clean
 
 help:
 	@echo "make demo   nine language detectors with nine label sets, fused: how right the consensus is"
@@ -27,6 +27,7 @@ help:
 	@echo "make lint   formatting, lint, types, and the files of changes/"
 	@echo "make docs   write generated figures into the pages, and pictures beside them"
 	@echo "make site   the pages as a site, with a gallery and a reference: site/index.html"
+	@echo "make links  ask whether links that leave the site still lead somewhere; needs a network"
 	@echo "make results every experiment of the paper on real data; writes docs/results.md"
 	@echo "make evidence  learn and judge an ensemble on ten real tasks, beside its rivals, and a"
 	@echo "            consensus without truth; writes docs/evidence.md and"
@@ -74,18 +75,21 @@ test-portable: .venv/develop.stamp .venv/native.stamp browser postgres
 test-recipes: .venv-recipes/stamp
 	.venv-recipes/bin/python -m pytest tests/export/test_recipes.py
 
-# Debian's Chromium, for the tests of the report's pages; without it they are skipped.
+# Packages of the system are installed by root alone.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+APT := $(SUDO) apt-get
+APT_INSTALL := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends
+
+# Debian's Chromium, for the tests of pages in a browser; without it they are skipped.
 browser:
 	@if ! command -v chromium || ! command -v chromedriver; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq \
-			--no-install-recommends chromium chromium-driver fonts-dejavu-core; \
+		$(APT) update -qq && $(APT_INSTALL) chromium chromium-driver fonts-dejavu-core; \
 	fi > /dev/null || echo "no browser and none to install: tests of pages are skipped"
 
 # Debian's PostgreSQL server, for the tests of studies; they start one of their own with it.
 postgres:
 	@if ! ls /usr/lib/postgresql/*/bin/postgres; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq \
-			--no-install-recommends postgresql; \
+		$(APT) update -qq && $(APT_INSTALL) postgresql; \
 	fi > /dev/null 2>&1 || echo "no PostgreSQL and none to install: its tests are skipped"
 
 # onnxruntime-web for Node, for the tests that replay golden vectors in JavaScript.
@@ -137,7 +141,12 @@ docs: .venv/core.stamp
 site: .venv-docs/stamp
 	rm -rf docs/reference/generated  # of names that are gone
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
-	@echo "open site/index.html"
+	.venv-docs/bin/python docs/try/build.py site/try
+	@echo "open site/index.html; site/try.html must be served: python -m http.server -d site"
+
+# What the pages link to elsewhere. Needs a network, and answers as others please: not in CI.
+links: .venv-docs/stamp
+	.venv-docs/bin/python -m sphinx --builder linkcheck --define plot_gallery=0 --quiet docs reports/links
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks --record

@@ -58,6 +58,11 @@ def main() -> int:
         "--record", action="store_true", help="append what is reached to history.csv"
     )
     options = parser.parse_args()
+    if options.record and (changed := history.list_changes()):
+        parser.error(
+            "--record must be of a commit that one can check out; changed since it:"
+            f" {', '.join(changed)}.\nhint: commit them, or leave --record out"
+        )
     folder = FOLDER / "quick" if options.quick else FOLDER
     for name in [] if options.page else options.case or CASES:
         started = time.perf_counter()

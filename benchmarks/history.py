@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from benchmarks.targets import TARGETS, Target
 
 FILE = Path(__file__).parent / "history.csv"
+# What a run writes: the next one, at another size, finds it changed.
+_WRITTEN = ("benchmarks/history.csv", "benchmarks/results/", "docs/benchmarks")
 # A quick run is short, and its machine may be busy: less than this is not told.
 _WORTH_TELLING = 1.5
 _N_NAMED = 6
@@ -119,8 +121,19 @@ def _decline(target: Target, now: Row, before: Row) -> float:
     return 1 / ratio if target.met(float("inf")) else ratio
 
 
+def list_changes() -> list[str]:
+    """Files that are not as in the commit that is checked out, but for those that a run writes."""
+    changed = _git("diff", "--name-only", "HEAD").splitlines()
+    return [name for name in changed if not name.startswith(_WRITTEN)]
+
+
 def _commit() -> str:
     """The commit that is checked out, with a plus if files have changed since; "none" elsewhere."""
-    here = str(Path(__file__).parent)
-    git = ["git", "-C", here, "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "none"
+    commit = _git("describe", "--always", "--exclude=*").strip()
+    return (commit or "none") + ("+" if list_changes() else "")
+
+
+def _git(*words: str) -> str:
+    """What git says of this clone; nothing where there is none."""
+    git = ["git", "-C", str(Path(__file__).parent), *words]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout

@@ -9,6 +9,7 @@ from benchmarks import history
 from benchmarks.targets import TARGETS
 from paper.record.findings import markdown_table as table
 from wassemble._files import write_whole
+from wassemble.errors import tell_count
 
 __all__ = ["targets_table", "write"]
 
@@ -135,7 +136,8 @@ def _timings(timings: dict[str, Any], base: str, unit: float = 1.0, name: str = 
 def _multilabel(record: dict[str, Any]) -> list[str]:
     paper = record["paper_seconds"]
     beside = ", ".join(
-        f"{sweeps} sweeps {paper[sweeps]['V100']:g} s (V100) and {paper[sweeps]['K80']:g} s (K80)"
+        f"{tell_count(int(sweeps), 'sweep')} {paper[sweeps]['V100']:g} s (V100) and"
+        f" {paper[sweeps]['K80']:g} s (K80)"
         for sweeps in paper
     )
     return [

@@ -89,7 +89,7 @@ html_theme_options: dict[str, Any] = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars: dict[str, list[str]] = {"index": [], "concepts": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "concepts": [], "try": []}
 copybutton_exclude = ".linenos, .gp, .go"
 
 
@@ -132,7 +132,7 @@ def find_name(
 def stay_inside(app: Sphinx, place: Any, *read: Any) -> None:
     """Links that leave this folder lead to the page that includes the file, or to nowhere."""
     source = read[-1]
-    text = re.sub(r"\]\((?:\.\./)*(CONTRIBUTING|CHANGES)\.md", _to_page, source[0])
+    text = re.sub(r"\]\((?:\.\./)*(CONTRIBUTING|CHANGES|SECURITY)\.md", _to_page, source[0])
     source[0] = re.sub(r"\[([^]]+)\]\(\.\./((?:datasets|src|examples)/[^)]+)\)", r"\1 (`\2`)", text)
 
 

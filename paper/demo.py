@@ -139,5 +139,6 @@ class _Shown:
 def _next(page: Path) -> list[str]:
     return [
         f"Open {page}: every rule beside the others, each label, each disputed text.",
-        "Then fuse files of your own: `pip install -e '.[cli]'`, and docs/guides/fuse-files.md.",
+        "Then fuse files of your own: `.venv/bin/pip install -e '.[cli]'`, and"
+        " docs/guides/fuse-files.md.",
     ]

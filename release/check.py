@@ -2,8 +2,8 @@
 
 Builds both distributions and checks what is in them, then installs the wheels with the oldest and
 with the newest allowed dependencies in each Python that is promised, far from the clone, and runs
-the snippets of the README, the examples and the fast tests there. A Python that is not on this
-machine is an error unless `--pythons` leaves it out.
+the snippets of the README, the examples, the gallery and the fast tests there. A Python that is not
+on this machine is an error unless `--pythons` leaves it out.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if ":: 3." in name]
 EXTRAS = ("cli", "onnx", "scale", "web")
+# Extras that come with torch: they are tried where there is a build of it.
+TORCH_EXTRAS = ("captions", "text")
 # What the tests and examples import beside the package; not held to the oldest versions.
 TOOLS = (
     "array-api-strict",
@@ -37,6 +39,31 @@ TOOLS = (
     "pytest-xdist",
 )
 EXAMPLES = ("digits_with_different_labels.py", "imagenet_top5.py")
+# What examples read, beside what the wheel has.
+DATA = ("datasets/cifar100", "datasets/flusight", "datasets/imagenet")
+# The gallery, in its folder, all in one process: else most of the time would be imports.
+GALLERY = """
+import runpy
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")  # no window
+import matplotlib.pyplot as plt
+
+scripts = sorted(Path().glob("plot_*.py"))
+for script in scripts:
+    runpy.run_path(str(script), run_name="__main__")
+    plt.close("all")
+print(len(scripts))
+"""
+# The captioners that use them are in a clone; here it is seen that they can be imported together.
+IMPORT_TORCH_EXTRAS = """
+import ot
+import safetensors
+import transformers
+from pycocoevalcap.cider.cider import Cider
+"""
 # The pinned one, in a build without gigabytes for graphics cards.
 TORCH = next(
     f"{line}+cpu"
@@ -143,7 +170,7 @@ def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> li
     """Install the wheels in an environment of their own, and use them there; what was left out."""
     python = make_environment(find_python(version), age, wheels, room)
     away = room / "away"
-    for name in ("tests", "examples", "datasets/imagenet"):
+    for name in ("tests", "examples", *DATA):
         shutil.copytree(ROOT / name, away / name, ignore=shutil.ignore_patterns("node_modules"))
     shutil.copy(ROOT / "pyproject.toml", away)
     where = call(python, "-c", "import wassemble; print(wassemble.__file__)", cwd=away)
@@ -153,6 +180,9 @@ def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> li
     call(python, "-m", "wassemble", "--version", cwd=away)
     for name in EXAMPLES:
         call(python, f"examples/{name}", cwd=away)
+    said = call(python, "-c", GALLERY, cwd=away / "examples" / "gallery")
+    if int(said.splitlines()[-1]) != len(list((ROOT / "examples" / "gallery").glob("plot_*.py"))):
+        raise CheckError("not every example of the gallery was run.")
     ignored = tests_of_torch(python, away)
     aside = [f"--ignore={path}" for path in ignored]
     tests = ["-q", "--tb=line", "--numprocesses=auto", "-m", "fast", *aside, "tests"]
@@ -162,8 +192,12 @@ def try_wheels(version: str, age: str, wheels: Sequence[Path], room: Path) -> li
     print(f"  tests: {said.splitlines()[-1]}")
     if age == "newest":  # NumPy 2.1 leaves what its arrays hold unknown
         check_types(python, away)
+    if not ignored:
+        try_torch_extras(version, age, wheels, room)
+        return []
     reason = f"no {TORCH} for Python {version} was found (UV_FIND_LINKS, UV_INDEX: where to look)"
-    return [f"{len(ignored)} files of tests: {reason}"] if ignored else []
+    what = f"{len(ignored)} files of tests, and the extras {' and '.join(TORCH_EXTRAS)}"
+    return [f"{what}: {reason}"]
 
 
 def find_python(version: str) -> Path:
@@ -199,10 +233,29 @@ def make_environment(base: Path, age: str, wheels: Sequence[Path], room: Path) -
     return python
 
 
-def pin_oldest(python: Path, pins: Path) -> None:
-    """Write the lower bounds of the package and its extras."""
-    extras = [f"--extra={name}" for name in EXTRAS]
-    lowest = ["--resolution", "lowest-direct", *extras, "--python", python, "--output-file", pins]
+def try_torch_extras(version: str, age: str, wheels: Sequence[Path], room: Path) -> None:
+    """The extras that come with torch, of the same age, beside the pinned torch."""
+    python = room / "torch" / "bin" / "python"
+    call(*UV, "venv", "--python", find_python(version), room / "torch")
+    torch, pins = room / "torch.txt", room / "torch-pins.txt"
+    torch.write_text(f"{TORCH}\n")
+    shutil.copy(torch, pins)
+    if age == "oldest":
+        pin_oldest(python, pins, TORCH_EXTRAS, beside=[torch])
+    wheel = next(path for path in wheels if path.name.startswith("wassemble-"))
+    install = [*UV, "pip", "install", *WHEELS_ALONE, "--python", python, "--constraints", pins]
+    call(*install, f"{wheel}[{','.join(TORCH_EXTRAS)}]", "hypothesis", "pytest", "pytest-xdist")
+    call(python, "-W", "ignore", "-c", IMPORT_TORCH_EXTRAS, cwd=room / "away")
+    call(python, "-m", "pytest", "-q", "--tb=line", "tests/text/models", cwd=room / "away")
+
+
+def pin_oldest(
+    python: Path, pins: Path, extras: Sequence[str] = EXTRAS, beside: Sequence[Path] = ()
+) -> None:
+    """Write the lower bounds of the package and its extras, beside what other files pin."""
+    which = [f"--extra={name}" for name in extras]
+    which += [f"--constraints={path}" for path in beside]
+    lowest = ["--resolution", "lowest-direct", *which, "--python", python, "--output-file", pins]
     call(*UV, "pip", "compile", *WHEELS_ALONE, *lowest, ROOT / "pyproject.toml")
 
 

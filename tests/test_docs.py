@@ -140,6 +140,19 @@ def test_relative_links_of_a_page_point_to_files(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_to_a_heading_of_a_page_find_it(page):
+    links = [link.partition("#") for link in links_inside(page.read_text(encoding="utf-8"))]
+    places = [(page.parent / path if path else page, name) for path, _, name in links if name]
+    lost = [(path, name) for path, name in places if path.suffix == ".md"]
+    assert [f"{path}#{name}" for path, name in lost if name not in anchors_of(path)] == []
+
+
+def test_headings_are_found_as_they_are_linked():
+    text = "# One `two`: three-four\n\n```sh\n# no heading\n```\n\n## Twice\n\n## Twice\n"
+    assert anchors_in(text) == {"one-two-three-four", "twice", "twice-1"}
+
+
 @cache
 def paper_map():
     """Cells of each row of the map's tables, headers and rules left out."""
@@ -190,8 +203,31 @@ def python_blocks(text):
 
 
 def relative_links(text):
-    """Targets of the links that stay in the repository, code and anchors left out."""
-    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"`[^`\n]*`", "", text)
-    targets = re.findall(r"\]\(([^)\s]+)\)", text)
-    return [path for t in targets if ":" not in t and (path := t.partition("#")[0])]
+    """Targets of the links that stay in the repository, anchors left out."""
+    return [path for link in links_inside(text) if (path := link.partition("#")[0])]
+
+
+def links_inside(text):
+    """Targets of the links that stay in the repository, code left out."""
+    text = re.sub(r"`[^`\n]*`", "", without_blocks(text))
+    return [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if ":" not in target]
+
+
+def without_blocks(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@cache
+def anchors_of(path):
+    return anchors_in(path.read_text(encoding="utf-8"))
+
+
+def anchors_in(text):
+    """What a link calls the headings of a page: small letters, hyphens for blanks, no signs."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", without_blocks(text), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        n_before = len([each for each in found if re.fullmatch(rf"{re.escape(name)}(-\d+)?", each)])
+        found.add(f"{name}-{n_before}" if n_before else name)
+    return found

@@ -362,13 +362,40 @@ def test_every_command_has_examples(command, capsys):
     assert f"wassemble {command} " in capsys.readouterr().out
 
 
-def test_help_of_fuse_begins_with_what_one_starts_with(capsys):
-    assert main(["fuse", "--help"]) == 0
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("fuse", ["--out", "--top", "--target", "--embeddings", "--confusion"]),
+        ("fit", ["--truth", "--out", "--metric", "--target"]),
+    ],
+)
+def test_help_begins_with_what_one_starts_with_and_goes_on_in_groups(command, first, capsys):
+    assert main([command, "--help"]) == 0
     sections = re.findall(r"^(\w[\w ]*):\n((?:  .*\n|\n)*)", capsys.readouterr().out, re.MULTILINE)
-    titles = ["Start with", "Options", "Input", "Labels and samples", "Kernel", "Rule", "Messages"]
+    titles = ["Start with", "Input", "Labels and samples", "Kernel", "Rule", "Output", "Options"]
     assert [title for title, _ in sections] == titles
-    first = re.findall(r"^  (--\S+)", sections[0][1], re.MULTILINE)
-    assert first == ["--out", "--top", "--target", "--embeddings", "--confusion"]
+    flags = [re.findall(r"^  (?:-h, )?(--\S+)", text, re.MULTILINE) for _, text in sections]
+    assert flags[0] == first
+    assert flags[-1] == ["--help"]
+
+
+def test_help_of_a_command_that_names_nothing_to_start_with_begins_with_its_own(capsys):
+    assert main(["hub", "--help"]) == 0
+    titles = re.findall(r"^(\w[\w ]*):\n", capsys.readouterr().out, re.MULTILINE)
+    assert titles == ["Options", "Output"]
+
+
+@pytest.mark.parametrize("command", ["fuse", "hub", "serve", "serve-head", "back-off"])
+def test_help_says_no_ranges_in_signs(command, capsys):
+    assert main([command, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "RANGE" not in said
+    assert "<=" not in said
+
+
+def test_a_number_beyond_its_range_is_refused_with_the_range(folder, capsys):
+    assert main(["fuse", "a.csv", "--ordered", "--power", "3"]) == 2
+    assert "3 is not in the range 1<=x<=2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import os
 import struct
 import subprocess
@@ -1064,6 +1065,18 @@ def test_only_faults_of_files_are_blamed_on_them():
         raise MemoryError
     with pytest.raises(TypeError, match="a mistake of ours"), blame("x.csv", "a whole file"):
         raise TypeError("a mistake of ours")
+
+
+def test_faults_that_other_libraries_find_in_files_are_blamed_on_them():
+    for error in (lzma.LZMAError("corrupt"), pa.ArrowInvalid("corrupt")):
+        fits = pytest.raises(InvalidInputError, match=r"x.csv: must be a whole file; got: corrupt")
+        with fits, blame("x.csv", "a whole file"):
+            raise error
+
+
+def test_inputs_do_without_a_library_that_some_python_lacks():
+    script = "import sys; sys.modules['lzma'] = None; import wassemble.inputs.files"
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 # Whole or not at all.

@@ -9,7 +9,7 @@ import click
 
 from wassemble.cli.console import print_json, talk
 from wassemble.cli.options import PATH, ModelFiles, file_arguments, output_options
-from wassemble.cli.places import Command, Output
+from wassemble.cli.places import Command, Output, Within
 
 
 @click.command("back-off", cls=Command, short_help="Answer at the level of a tree that is sure.")
@@ -22,10 +22,10 @@ from wassemble.cli.places import Command, Output
 )
 @click.option(
     "--confidence",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=Within(click.FloatRange(0, 1, max_open=True)),
     default=0.5,
     show_default=True,
-    help="Share of the score that must lie at or below a node before it is the answer.",
+    help="Share of the score, below 1, that must lie at or below a node before it is the answer.",
 )
 @click.option(
     "--out",
@@ -44,7 +44,7 @@ def back_off(
 ) -> None:
     """Answer each sample of FILE with the lowest node of a tree that holds enough of its score.
 
-    Where breeds tie, the answer is "dog". FILE is a model's or a consensus of `fuse`.
+    Where breeds tie, the answer is "dog". FILE has predictions of a model, or a consensus.
 
     \b
     wassemble back-off fused.csv --tree tree.csv --confidence 0.7 --out answers.csv

@@ -8,7 +8,7 @@ import click
 
 from wassemble.cli.console import print_json, talk
 from wassemble.cli.options import ModelFiles, file_arguments, output_options, shown_option
-from wassemble.cli.places import Command, EnsembleFolder, Output
+from wassemble.cli.places import Command, EnsembleFolder, Output, Within
 from wassemble.errors import WassembleError
 
 _head = click.argument("head", type=click.Path(dir_okay=False, path_type=Path))
@@ -128,19 +128,22 @@ def verify(head: Path, as_json: bool, quiet: bool) -> None:
 @shown_option("--host", default="127.0.0.1", help="Address to listen on.")
 @shown_option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Within(click.IntRange(0, 65535)),
     default=8080,
     help="Port to listen on; 0 takes a free one.",
 )
 @shown_option(
-    "--max-samples", type=click.IntRange(1), default=10_000, help="Refuse larger batches."
+    "--max-samples", type=Within(click.IntRange(1)), default=10_000, help="Refuse larger batches."
 )
 @shown_option(
-    "--max-bytes", type=click.IntRange(1), default=50_000_000, help="Refuse larger requests."
+    "--max-bytes",
+    type=Within(click.IntRange(1)),
+    default=50_000_000,
+    help="Refuse larger requests.",
 )
 @shown_option(
     "--max-seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=Within(click.FloatRange(0, min_open=True)),
     default=10,
     help="Give up a request that takes longer than this to arrive, or to answer.",
 )

@@ -17,6 +17,7 @@ from wassemble.cli.options import (
     check_as_json,
     file_arguments,
     output_options,
+    stack,
     top_option,
 )
 from wassemble.cli.places import Command, Output
@@ -42,13 +43,16 @@ _START_WITH = ("out", "top", "target", "embeddings", "confusion")
     " folders, or a URL.  [default: CSV on standard output]",
 )
 @top_option
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Let the Dask cluster with this scheduler, such as tcp://HOST:8786, do the work; for"
-    " folders.",
-)
 @fusion_options
+@stack(
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the Dask cluster with this scheduler, such as tcp://HOST:8786, do the work; for"
+        " folders.",
+    ),
+    group="Output",
+)
 @output_options
 def fuse(
     inputs: ModelFiles,
@@ -67,7 +71,7 @@ def fuse(
     need not have the same ones. A model is called after its file, or as MODEL= says.
 
     Labels with different names come together through a kernel, a table of how similar they
-    are; one of the options below says what it is made from.
+    are; one of the options under Kernel says what it is made from.
 
     A model may also be a folder of such files. Folders in give a folder out, and a run that
     was interrupted is taken up by the same command. Files and folders may be URLs (s3://,

@@ -24,6 +24,7 @@ from wassemble.cli.options import (
     target_option,
     truth_column_option,
 )
+from wassemble.cli.places import Within
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ sweep_options = stack(
         "--mass-penalty",
         type=float,
         metavar="NUMBER",
-        help="Penalty of the paper's Algorithm 2: the larger, the less may a model's scores differ"
-        " in sum from those of the consensus.  [default: 2, with an epsilon of 0.3]",
+        help="Penalty of the paper's Algorithm 2: the larger it is, the less the sum of a model's"
+        " scores may differ from that of the consensus.  [default: 2, with an epsilon of 0.3]",
     ),
     click.option(
         "--max-sweeps",
@@ -121,13 +122,13 @@ fusion_options = stack(
         click.option(
             "--ordered",
             is_flag=True,
-            help="Labels lie on a line, as --target says, else where numbers do, if all labels are,"
-            " or in the order of the first file: take the exact barycenter on the line, which needs"
-            " no kernel to know what is near.",
+            help="Take the exact barycenter of labels on a line, which needs no kernel to know what"
+            " is near. They lie where --target says; else, if all are numbers, where these lie;"
+            " else in the order of the first file.",
         ),
         click.option(
             "--power",
-            type=click.IntRange(1, 2),
+            type=Within(click.IntRange(1, 2), "1|2"),
             help="With --ordered: 1 takes the median of the models' distribution functions, 2 the"
             " mean of their quantiles.  [default: 2]",
         ),

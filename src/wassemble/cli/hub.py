@@ -9,7 +9,7 @@ import click
 from wassemble.cli.console import print_json, print_table, talk
 from wassemble.cli.fusion_options import read_weights
 from wassemble.cli.options import PATH, output_options, read_labels
-from wassemble.cli.places import Command, Output
+from wassemble.cli.places import Command, Output, Within
 from wassemble.errors import fail
 
 
@@ -23,7 +23,7 @@ from wassemble.errors import fail
 )
 @click.option(
     "--power",
-    type=click.IntRange(1, 2),
+    type=Within(click.IntRange(1, 2), "1|2"),
     default=2,
     show_default=True,
     help="2: mean of quantiles, the exact W2 barycenter. 1: median, the exact W1 barycenter.",

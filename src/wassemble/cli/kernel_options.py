@@ -63,8 +63,8 @@ kernel_options = stack(
         "--scales",
         is_flag=True,
         help="Kernel from where labels stand on their scale, whatever their names: for grades that"
-        " files cut differently. Numbers lie where numbers lie, words in the order of a file's"
-        " columns or of --labels, from the lowest to the highest. Needs --target.",
+        " files divide differently. Labels that are numbers lie there, words in the order of a"
+        " file's columns or of --labels, from the lowest to the highest. Needs --target.",
     ),
     click.option(
         "--epsilon",
@@ -77,8 +77,8 @@ kernel_options = stack(
         "--local-bandwidth",
         type=int,
         metavar="NEIGHBOR",
-        help="With --embeddings: measure distances by how far each label's neighbour of this number"
-        " is, such as 5, so that labels in crowded places spread no farther than lonely"
+        help="With --embeddings: measure distances by how far away each label's NEIGHBOR-th nearest"
+        " neighbour is (5, say), so that labels in crowded places spread no farther than lonely"
         " ones.  [default: one measure for all]",
     ),
     click.option(

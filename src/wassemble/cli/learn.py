@@ -118,11 +118,22 @@ def _tell_inputs(
         talk(line, quiet=quiet)
 
 
-@click.command(cls=Command, short_help="Learn how to fuse models, with known labels or without.")
+@click.command(
+    cls=Command,
+    start_with=("truth", "out", "metric", "target"),
+    short_help="Learn how to fuse models, with known labels or without.",
+)
 @file_arguments
 @optional_truth_option
-@truth_column_option
-@gold_option
+@stack(
+    truth_column_option,
+    gold_option,
+    _groups,
+    aliases_option,
+    other_option,
+    fold_option,
+    group="Labels and samples",
+)
 @click.option(
     "--out",
     type=Output(is_folder=True, path_type=Path),
@@ -136,40 +147,43 @@ def _tell_inputs(
     " samples have several labels]",
 )
 @target_option
-@_groups
-@shown_option(
-    "--caution",
-    type=float,
-    default=0.5,
-    help="Take a richer rule only if it beats the simpler ones by more than this many standard"
-    " errors; 0 takes the best estimate.",
-)
-@click.option(
-    "--time-budget",
-    type=float,
-    help="Finish within so many seconds, with the best rule found by then.  [default: try all]",
-)
-@click.option(
-    "--n-folds",
-    type=int,
-    help="Number of folds for cross-validation.  [default: 5, or fewer for rare labels]",
-)
-@shown_option("--seed", type=int, default=0, help="Seed of the folds and of the bootstrap.")
-@click.option(
-    "--log",
-    type=Output(path_type=Path),
-    help="File that records every rule tried; after an interruption, the same command goes on from"
-    " it.",
-)
-@aliases_option
-@other_option
-@fold_option
 @kernel_options
-@click.option(
-    "--exact",
-    is_flag=True,
-    help="With --tree: try the exact barycenter in the tree, in which every label must be a node,"
-    " in place of a kernel. A label above those of --target counts for all that are below it.",
+@stack(
+    shown_option(
+        "--caution",
+        type=float,
+        default=0.5,
+        help="Take a richer rule only if it beats the simpler ones by more than this many standard"
+        " errors; 0 takes the best estimate.",
+    ),
+    click.option(
+        "--exact",
+        is_flag=True,
+        help="With --tree: try the exact barycenter in the tree, in which every label must be a"
+        " node, in place of a kernel. A label above those of --target counts for all that are"
+        " below it.",
+    ),
+    click.option(
+        "--time-budget",
+        type=float,
+        help="Finish within so many seconds, with the best rule found by then.  [default: try all]",
+    ),
+    click.option(
+        "--n-folds",
+        type=int,
+        help="Number of folds for cross-validation.  [default: 5, or fewer for rare labels]",
+    ),
+    shown_option("--seed", type=int, default=0, help="Seed of the folds and of the bootstrap."),
+    group="Rule",
+)
+@stack(
+    click.option(
+        "--log",
+        type=Output(path_type=Path),
+        help="File that records every rule tried; after an interruption, the same command goes on"
+        " from it.",
+    ),
+    group="Output",
 )
 @output_options
 def fit(
@@ -202,7 +216,7 @@ def fit(
     the paired difference; the reason is given either way. Nested choice takes on each fold the
     rule that is best on the others: an honest estimate, where the table flatters the best of many,
     picked on the same folds. Kernels from the models' own mistakes are always tried; the options
-    below add another. Ctrl-C ends the search and keeps the best rule so far.
+    under Kernel add another. Ctrl-C ends the search and keeps the best rule so far.
 
     Without --truth models are judged by each other: equal weights, weights by agreement,
     reliability per model, per model and label, and confusions; a richer one is taken only if the

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from wassemble.cli.config import config_option
-from wassemble.cli.places import NamedFile
+from wassemble.cli.places import NamedFile, Within
 from wassemble.errors import fail
 
 if TYPE_CHECKING:
@@ -182,12 +182,12 @@ output_options = stack(
     ),
     click.option("--quiet", is_flag=True, help="Print no messages, only errors."),
     config_option,
-    group="Messages",
+    group="Output",
 )
 
 top_option = click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=Within(click.IntRange(min=1)),
     metavar="K",
     help="Write the K best labels of each sample instead of all scores: a table with the columns"
     " sample, label and confidence, best first. With 1, the answer for each sample.",

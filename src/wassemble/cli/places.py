@@ -121,11 +121,23 @@ class NameOrFile(click.ParamType):
 FILE_TYPES = (click.Path, NamedFile, NameOrFile)
 
 
+class Within(click.ParamType):
+    """A number of a range, which its help says in words: no ``INTEGER RANGE  [1<=x<=2]``."""
+
+    def __init__(self, kind: click.IntRange | click.FloatRange, name: str = "NUMBER") -> None:
+        self.name = name
+        self._kind = kind
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number; one beyond the range is refused with the range."""
+        return self._kind.convert(value, param, ctx)
+
+
 class Command(click.Command):
     """A command that refuses, before it does anything, to write over what it reads.
 
     Messages name arguments by its flags. ``start_with`` names the arguments whose options the help
-    text shows first.
+    text shows first; what has no group then comes last.
     """
 
     def __init__(self, *arguments: Any, start_with: Sequence[str] = (), **options: Any) -> None:
@@ -143,8 +155,14 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options in the sections of their groups; those of this command alone come first."""
-        sections: dict[str, list[tuple[str, str]]] = {"Start with": [], "Options": []}
+        """Options in the sections of their groups, what one starts with first.
+
+        Options without a group are the command's own: they come first where it names none to start
+        with, else last.
+        """
+        sections: dict[str, list[tuple[str, str]]] = {"Start with": []}
+        if not self._start_with:
+            sections["Options"] = []
         for parameter in self.get_params(ctx):
             is_option = isinstance(parameter, click.Option)
             record = parameter.get_help_record(ctx) if is_option else None
@@ -173,7 +191,7 @@ def _placeholder(option: click.Option) -> str:
         return ""
     if isinstance(option.type, FILE_TYPES):
         return "FILE"
-    is_number = option.type.name in ("float", "integer", "NUMBER|auto", "NUMBER|none")
+    is_number = option.type.name in ("float", "integer", "NUMBER", "NUMBER|auto", "NUMBER|none")
     return "NUMBER" if is_number else (option.metavar or "VALUE")
 
 

@@ -61,7 +61,7 @@ def score(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Say how right prediction FILES are, each on its own: a model's or a consensus of `fuse`.
+    """Say how right prediction FILES are, each on its own, of a model or a consensus.
 
     Samples are matched by id. Every score has a 95 % bootstrap interval. log_loss, brier_score
     and rps are losses, the lower the better; all other scores are the higher the better. A sample

@@ -9,7 +9,7 @@ import click
 
 from wassemble.cli.console import talk
 from wassemble.cli.options import PATH, shown_option
-from wassemble.cli.places import Command
+from wassemble.cli.places import Command, Within
 
 _MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy", "uvicorn")
 
@@ -21,7 +21,7 @@ _MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy
 @shown_option("--host", default="127.0.0.1", help="Address to listen on.")
 @shown_option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Within(click.IntRange(0, 65535)),
     default=8000,
     help="Port to listen on; 0 takes a free one.",
 )
@@ -82,7 +82,7 @@ _MODULES = ("fastapi", "h11", "itsdangerous", "jinja2", "multipart", "sqlalchemy
 @shown_option(
     "--processes",
     "n_processes",
-    type=click.IntRange(min=1),
+    type=Within(click.IntRange(min=1)),
     default=2,
     help="Number of requests that are computed at once, each in a process of its own.",
 )

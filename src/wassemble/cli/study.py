@@ -6,7 +6,7 @@ import click
 
 from wassemble.cli.console import talk
 from wassemble.cli.options import shown_option
-from wassemble.cli.places import Command, NamedFile, Output
+from wassemble.cli.places import Command, NamedFile, Output, Within
 from wassemble.errors import fail
 
 
@@ -31,9 +31,9 @@ def study() -> None:
 )
 @shown_option(
     "--checks",
-    type=click.IntRange(min=0, max=20),
+    type=Within(click.IntRange(min=0, max=20)),
     default=0,
-    help="Number of attention checks to add, made from the references.",
+    help="Number of attention checks to add, at most 20, made from the references.",
 )
 @click.option(
     "--out",

@@ -3,7 +3,6 @@
 A format makes a `Source` of a file; a `PredictionFile` is what others see of it.
 """
 
-import lzma
 import struct
 import sys
 import zipfile
@@ -36,8 +35,10 @@ from wassemble.labels import LabelSpace, enumerate_names
 # What libraries raise on a file that is not what its name says.
 _FAULTS = (
     *(OSError, ValueError, EOFError, RuntimeError, MemoryError, ArithmeticError, LookupError),
-    *(struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    *(struct.error, zlib.error, zipfile.BadZipFile),
 )
+# The same of libraries that need not be there; what was never imported raised nothing.
+_FOREIGN_FAULTS = (("lzma", "LZMAError"), ("pyarrow", "ArrowException"))
 
 # Samples read at once, and their scores at most.
 _N_ROWS = 1024
@@ -283,10 +284,9 @@ def blame(name: str, must: str) -> Iterator[None]:
     except MissingExtraError:
         raise
     except Exception as error:
-        arrow = sys.modules.get("pyarrow")
-        if not isinstance(error, _FAULTS) and (
-            arrow is None or not isinstance(error, arrow.ArrowException)
-        ):
+        libraries = ((sys.modules.get(module), name) for module, name in _FOREIGN_FAULTS)
+        foreign = tuple(getattr(each, name) for each, name in libraries if each is not None)
+        if not isinstance(error, (*_FAULTS, *foreign)):
             raise
         raise InvalidInputError(f"{name}: {_describe(error, must)}") from error
 
