@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from benchmarks import (
+    case_before,
     case_captioning,
     case_cliffs,
     case_convergence,
@@ -39,6 +40,7 @@ CASES = {
     "growth": case_growth,
     "convergence": case_convergence,
     "cliffs": case_cliffs,
+    "before": case_before,
     "epsilons": case_epsilons,
     "gradients": case_gradients,
     "ordered": case_ordered,

@@ -68,6 +68,7 @@ def _page(records: dict[str, Any]) -> str:
         *_growth(records["growth"]),
         *_convergence(records["convergence"]),
         *_cliffs(records["cliffs"]),
+        *_before(records["before"]),
         *_learning(records["learning"]),
         *_web(records["web"]),
     ]
@@ -340,6 +341,36 @@ def _cliffs(record: dict[str, Any]) -> list[str]:
         " narrow band there is often no histogram that all models can reach; the last column counts"
         " the rows for which that was proved.",
         table(["case", "sweeps by", "time", "sweeps", "converged", "cannot meet"], rows),
+    ]
+
+
+def _before(record: dict[str, Any]) -> list[str]:
+    if not record["seconds"]:
+        return []
+    cases = {
+        "converged": "Algorithm 1 at epsilon .1 to 1e-6, 2,000 samples, float64",
+        "words": "five sweeps over 10,096 words, 50 neighbours, 5 models x 5 beams, float32",
+        "usual": "epsilon .1 of the table above, 100 samples, one thread",
+    }
+    before = record["seconds"]["before"]
+    rows = [
+        [
+            title,
+            f"{1e3 * before[case]:.3g}",
+            *(
+                f"{1e3 * found[case]:.3g}, {before[case] / found[case]:.1f}x"
+                for name, found in record["seconds"].items()
+                if name != "before"
+            ),
+        ]
+        for case, title in cases.items()
+    ]
+    names = [f"{name} now" for name in record["seconds"] if name != "before"]
+    return [
+        "### Beside the library as it was",
+        f"Before it had native sweeps (commit {record['commit']}), in processes that take turns:"
+        " milliseconds, and how many times faster it is now.",
+        table(["case", "before", *names], rows),
     ]
 
 
