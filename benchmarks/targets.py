@@ -354,7 +354,7 @@ TARGETS = (
         lambda r: r <= 1.5,
     ),
     Target(
-        "converged, Algorithm 1, epsilon .1, 2,000 samples, against the library before native sweeps: native",
+        "converged, epsilon .1, against the library before native sweeps: native",
         "at least 7x faster",
         _against_before("converged", "native"),
         lambda r: r >= 7,
@@ -366,7 +366,7 @@ TARGETS = (
         lambda r: r >= 2,
     ),
     Target(
-        "what is hard to converge, the slowest case against epsilon .1 before native sweeps: native",
+        "what is hard to converge against epsilon .1 before native sweeps: native",
         "at most 15",
         _slowest_cliff("native", against_before=True),
         lambda r: r <= 15,
@@ -378,7 +378,7 @@ TARGETS = (
         lambda r: r <= 15,
     ),
     Target(
-        "what is hard to converge, the slowest case against epsilon .1 as it is now: native",
+        "what is hard to converge against epsilon .1 as it is now: native",
         "at most 15",
         _slowest_cliff("native"),
         lambda r: r <= 15,
