@@ -449,6 +449,21 @@ def test_leaps_spare_most_sweeps_where_mass_is_slow_to_settle(rng):
     assert (slow.residual > 1e-4).all()
 
 
+@pytest.mark.parametrize("share", [1e-30, 1e-60, 1e-200])
+def test_mass_too_small_for_the_first_sweeps_is_mass(share, rng):
+    mass = ws.Unbalanced(2.0, epsilon=0.3)
+    scores = rng.uniform(0.1, 1, size=(3, 4, 6))
+    kernel = np.exp(-rng.uniform(0, 3, size=(6, 6)))
+    whole = solve_with(scores, kernel, mass=mass, tolerance=1e-9)
+    tiny = solve_with(share * scores, kernel, mass=mass, tolerance=1e-9)
+    assert tiny.converged.all()
+    np.testing.assert_allclose(tiny.barycenter, whole.barycenter * share**mass.exponent, rtol=1e-6)
+    mixed = scores * np.where(np.arange(6) < 3, share, 1)
+    expected = solve_with(mixed, kernel, mass=mass, tolerance=None, max_sweeps=5000)
+    found = solve_with(mixed, kernel, mass=mass, tolerance=1e-9)
+    np.testing.assert_allclose(found.barycenter, expected.barycenter, rtol=1e-6)
+
+
 @pytest.mark.parametrize("max_sweeps", [1, 2, 3, 5, 6, 7, 9, 30])
 def test_no_row_has_more_sweeps_than_are_allowed(max_sweeps, rng):
     scores = rng.dirichlet(np.ones(9), size=(3, 25))

@@ -120,13 +120,12 @@ class PackedKernel:
             panels = self._keep(_panels(matrix, self.dtype))
             return MatrixStruct(n_in, n_out, panels, None, None, None, factor.least)
         csr = sp.csr_array(matrix)
-        arrays = (
-            csr.data.astype(self.dtype),
-            csr.indices.astype(np.int32),
-            csr.indptr.astype(np.int64),
-        )
+        types = (self.dtype, np.dtype(np.int32), np.dtype(np.int64))
         # An array of length 0 has an address too, but the library takes null for dense.
-        arrays = tuple(np.append(a, a.dtype.type(0)) for a in arrays)
+        arrays = [
+            np.append(array.astype(dtype), dtype.type(0))
+            for array, dtype in zip((csr.data, csr.indices, csr.indptr), types, strict=True)
+        ]
         last = self.arrays[-len(arrays) :]
         if len(last) == len(arrays) and all(map(np.array_equal, arrays, last)):
             arrays = last  # of a symmetric kernel one copy is enough, and half as much is read

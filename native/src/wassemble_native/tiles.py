@@ -292,6 +292,13 @@ class NativeTile:
         return (self._untrusted & _UNTRUSTED) > 0
 
     @property
+    def is_cut_off(self) -> np.ndarray:
+        """Rows in which some v is 0, once they have been swept, by mask."""
+        if self._starts_at_one:
+            return np.zeros(self.n_rows, dtype=bool)
+        return np.asarray((self._v[1] < self._none / 2).any(axis=(0, 2)))
+
+    @property
     def has_mass(self) -> np.ndarray:
         """Rows whose consensus is above 0 somewhere, however small, by mask."""
         return (self._untrusted & _HAS_MASS) > 0

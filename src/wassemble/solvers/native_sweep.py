@@ -124,15 +124,17 @@ def approach(
         else:
             kernels = [pack(group.kernel, dtype) for group in tile.groups]
             histograms = [group.histograms for group in tile.groups]
-            lost = near.untrusted
+            # What float32 takes for 0 may be all that a row has.
+            lost = near.untrusted | near.is_cut_off
             n_sweeps[lost] = 0
+            left |= lost
             near = near.convert(kernels, histograms)
             near.start_again(lost)
         goal = max(tolerance, _RESOLVED.get(np.dtype(dtype), 0.0))
         left &= ~near.approach(left, n_sweeps, goal, patience, max_sweeps)
         if goal > tolerance:
             left[:] = True
-    near.start_again(left)  # leaps that lead nowhere may have led far off
+    near.start_again(left | near.is_cut_off)  # leaps that lead nowhere may have led far off
     return Approach(near, n_sweeps)
 
 
