@@ -33,8 +33,8 @@ digits and words without a vector keep to themselves. Distances up to 48.5 are t
 table 8; the far barycenter is that of its table 7."""
 
 _WHY = """\
-entropy and n-grams move as it says, and a randomised search bears less of K; what is small in the
-paper is smaller than our images can show"""
+entropy and n-grams move as it says; what K costs is more than in the paper, where our images can
+tell at all"""
 
 _DIFFERENCE = """\
 our captioners are small, and are told what 3,000 images, not 113,000, taught a regression to see;
