@@ -169,7 +169,7 @@ def _why(study: Study) -> str:
     mine, gated = (study.gain(name, GEOMETRIC).words(4) for name in (PAPERS, GATED_MEAN))
     return (
         "the diagonal K moves nothing between labels, and what it does, a gate, a plain mean can do"
-        f" as well ({mine} over the geometric mean with it, {gated} with the same gate on the"
+        f" as well ({mine} over the geometric mean with it, {gated} with one on the"
         f" arithmetic mean); {len(study.task.test.truth):,} test images show a gain"
         f" {' and '.join(shown)}"
     )
@@ -354,7 +354,7 @@ def _claims(coco: Study, voc: Study) -> list[Claim]:
     over = {name: coco.gain(PAPERS, name) for name in (ARITHMETIC, GEOMETRIC)}
     generic = {name: coco.gain(name, ARITHMETIC) for name in coco.task.costs}
     largest = expected.gain(PAPERS, ARITHMETIC, "mAP")
-    denied = " (which its own table 6 denies: 63.9 beside 64.1 of the best model)"
+    denied = " (which the paper's own table 6 denies: 63.9 beside 64.1)"
     return [
         *(
             Claim(
