@@ -67,7 +67,7 @@ def _undone() -> dict[str, float]:
 def local_kernels() -> str:
     """Where costs that are measured by neighbours helped, on labels that models lack."""
     claims = _record("expansion")["findings"]["claims"]
-    told = {True: "it does", False: "it does not", None: "it is left open"}
+    told = {True: "better", False: "worse", None: "left open"}
     lines = [
         f"- {re.findall(r'[(](.*)[)]', each['statement'])[-1]}: {told[each['held']]}"
         f" ({each['found']})."
