@@ -57,11 +57,11 @@ image {image}: of all test images the one for which they expect "{word}" most, t
 Mean entropies are over that and every step of the first reference of the first {n_images} test
 images, {n_steps} in all, with intervals over images. Kernels: synonyms (WordNet synsets shared and
 PPDB pairs as votes; K is 1 for a word itself and (share of votes / 2) ** (1 / epsilon) for a
-synonym), and GloVe (exp(-squared distance / epsilon) of unit vectors, all pairs). Distances are ||K
-- I||_F times the root of 10,096 (the paper's words) over ours: those of the paper's tables 3 and 8,
-and two of GloVe that go on to where it fails. {n_vectors:,} of the words have a GloVe vector; the
-others, such as "a", digits and misspellings, keep to themselves. Algorithm 1, {n_sweeps} sweeps as
-in the paper, between all words, nothing tuned. Entropies are in nats."""
+synonym), and GloVe (exp(-squared distance / epsilon) of unit vectors, all pairs). Distances are
+||K - I||_F times the root of 10,096 (the paper's words) over ours: those of the paper's tables 3
+and 8, and two of GloVe that go on to where it fails. {n_vectors:,} of the words have a GloVe
+vector; the others, such as "a", digits and misspellings, keep to themselves. Algorithm 1,
+{n_sweeps} sweeps as in the paper, between all words, nothing tuned. Entropies are in nats."""
 
 _WHY = """\
 entropy follows the distance of K to the identity up to a uniform histogram, with words of one
