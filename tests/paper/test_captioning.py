@@ -446,7 +446,11 @@ def test_stars_of_one_word_are_not_shuffled_and_those_of_five_are_judged(runs):
     assert all("stars of 5" in claim.statement for claim in findings.claims)
     # What there is without shuffles stands beside: the ceiling.
     ceiling = clean["arithmetic mean"]
-    assert f"of {ceiling:.3f}" in findings.claims[0].found
+    recovers, suffers, *_ = findings.claims
+    assert f"arithmetic mean {at_five['arithmetic mean']:.3f} of {ceiling:.3f}" in suffers.found
+    assert f"{at_five['barycenter']:.3f} of {clean['barycenter']:.3f}: " in recovers.found
+    kept = at_five["barycenter"] / clean["barycenter"]
+    assert f"under stars of GloVe the barycenter keeps {kept:.0%} of" in findings.verdict
     shares = re.findall(r"GloVe: (\d+\.\d) % of the mass", findings.text)
     assert len(shares) == 1
     assert 0 <= float(shares[0]) < 50
