@@ -12,12 +12,14 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # paper/ is beside this folder, and not installed
 
+from paper.attributes import INVERSE, VOTE  # noqa: E402
 from paper.captioners.scoring import list_rows  # noqa: E402
-from paper.evidence.summary import to_markdown  # noqa: E402
+from paper.evidence.summary import in_order, tell_circular, to_markdown  # noqa: E402
 from paper.expected_cost import to_markdown as tell_costs  # noqa: E402
 from paper.flusight.page import to_markdown as tell_flusight  # noqa: E402
 from paper.record.findings import markdown_table, table_of  # noqa: E402
@@ -35,6 +37,7 @@ PAGES = (
     "docs/guides/captioners.md",
     "docs/guides/deploy.md",
     "docs/guides/generate.md",
+    "docs/guides/kernels.md",
     "docs/guides/scale.md",
 )
 
@@ -52,13 +55,32 @@ def detectors() -> str:
 def evidence() -> str:
     """Tables and words of `make evidence`, from what it sums up."""
     path = ROOT / "docs" / "evidence.json"
-    return to_markdown(json.loads(path.read_text(encoding="utf-8")))
+    return to_markdown(json.loads(path.read_text(encoding="utf-8")), _undone())
+
+
+def _undone() -> dict[str, float]:
+    """Test accuracy of what undoes the circle of the animals' attributes."""
+    rows = _record("attributes")["findings"]["tables"][0]["rows"]
+    return {row[0]: row[2]["value"] for row in rows if row[0] in (INVERSE, VOTE)}
+
+
+def local_kernels() -> str:
+    """Where costs that are measured by neighbours helped, on labels that models lack."""
+    claims = _record("expansion")["findings"]["claims"]
+    told = {True: "better", False: "worse", None: "left open"}
+    lines = [
+        f"- {re.findall(r'[(](.*)[)]', each['statement'])[-1]}: {told[each['held']]}"
+        f" ({each['found']})."
+        for each in claims
+        if each["source"] == "ours"
+    ]
+    return "\n".join(lines)
 
 
 def chosen() -> str:
     """What `make evidence` chose on each task, from all samples to learn from."""
-    tasks = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
-    rows = []
+    found = json.loads((ROOT / "docs" / "evidence.json").read_text(encoding="utf-8"))
+    tasks, rows = in_order(found), []
     for task in tasks.values():
         row = task["rows"][0]
         rule = row["words"][0].removeprefix("chosen: ")
@@ -67,7 +89,8 @@ def chosen() -> str:
         figures = [task["metric"], f"{simple:.3f}", f"{row['ours']['score']:.3f}"]
         rows.append([task["title"], *sizes, rule, *figures])
     header = ["task", "models", "labels", "learned from", "chosen", "metric", "best simple rule"]
-    return markdown_table([*header, "chosen rule"], rows)
+    table = markdown_table([*header, "chosen rule"], rows)
+    return f"{table}\n\n{tell_circular(tasks, _undone())}"
 
 
 def without_truth() -> str:
@@ -189,12 +212,17 @@ def split_kernel() -> str:
 
 
 def _first_table(name: str) -> str:
-    record = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
-    first = record["findings"]["tables"][0]
+    first = _record(name)["findings"]["tables"][0]
     return f"{table_of(first)}\n\n{first['note']}"
 
 
+def _record(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "local_kernels": local_kernels,
     "objects": objects,
     "languages": detectors,
     "evidence": evidence,

@@ -25,30 +25,37 @@ from paper.evidence.tasks import TASKS
 from paper.record.findings import Claim, Findings, Plot, Progress, Table, fill, ticker
 from paper.record.judging import Judge, simple_rules
 from paper.record.verdicts import claim_gains, conclude
+from paper.words.models import find_synonyms
 from wassemble.ensemble.decisions import choose_best, choose_least_cost
 from wassemble.ensemble.learning.fitting import shuffle_labels
 from wassemble.ensemble.shuffling import label_similarity, make_stars, shuffle_stars
 from wassemble.inputs import Predictions, read_edges
 from wassemble.kernels import LabelledKernel
+from wassemble.labels import LabelSpace
 from wassemble.metrics import Measure
 from wassemble.solvers import ARITHMETIC
 
 _TEXT = """\
 A star is a label with its nearest by K, among the 100 classes of CIFAR-100 (three networks, one of
-them weak; K from GloVe vectors, and from a tree of the classes). In each sample of each model the
+them weak; K from GloVe vectors, whose cost is half the squared distance of unit vectors, and from
+steps in a tree of the classes). Synonyms, the paper's other K, are no third case: {n_synonyms} of
+the {n_classes} class names have a synonym among the others. In each sample of each model the
 scores in the stars of its {n_hubs} best labels change places at random, {n_shuffles} with fixed
 seeds. Validation samples, which epsilon, the best single model and the order of the power mean are
 tuned on for accuracy, have shuffles of their own. The barycenter is Algorithm 1 with {sweeps}
-sweeps; untuned, epsilon is that of 3 effective neighbours. Tuned, it is chosen at each size."""
+sweeps; untuned, epsilon is that of 3 effective neighbours. Tuned, it is chosen at each size. Claims
+are about stars of {judged} labels; stars of 1 are no shuffle."""
 
 _NOTE = """\
-Stars of {size} labels. Gains are over the mean that is best on validation samples
-({over}), paired, with 95 % bootstrap intervals over images. "Arithmetic mean through K" is the
-barycenter of one model, the arithmetic mean: K without a consensus of transports; "one sweep" is
-the barycenter after its first, a geometric mean of what K makes of each model. Both are tuned
-likewise. "Least cost" answers with the label of least expected cost; what is tuned is then tuned
-for cost. "Labels shuffled" is the barycenter through a kernel that joins as many labels as
-strongly, but not those that belong together, tuned likewise: a blur without meaning."""
+Stars of {size} labels. Gains are over the mean that is best on validation samples ({over}), paired,
+with 95 % bootstrap intervals over images. "Arithmetic mean through K" is the barycenter of one
+model, the arithmetic mean: K without a consensus of transports; "one sweep" is the barycenter after
+its first, a geometric mean of what K makes of each model. Both are tuned likewise. "Least cost"
+answers with the label of least expected cost; what is tuned is then tuned for cost. After the
+arithmetic mean that answer is the "barycenter of one label": of all histograms with one label, the
+one of least mean transport cost to the models. "Labels shuffled" is the barycenter through a kernel
+that joins as many labels as strongly, but not those that belong together, tuned likewise: a blur
+without meaning."""
 
 _ALIKE_NOTE = """\
 The same, but in each sample a star is shuffled in the same way by every model that has it: they are
@@ -57,8 +64,8 @@ rule can recover. Stars of {size} labels; gains are over the {over}, the best me
 samples."""
 
 _WHY = """\
-two good networks and a weak one are too few to find the middle of a star by, where five captioners
-are enough; K helps, and helps a mean as much"""
+nothing recovers what it had without shuffles; where K helps, it helps the arithmetic mean through K
+as much or more, so that it is K that helps, not the transport"""
 
 _DIFFERENCE = """\
 the paper shuffled words under five captioners and plotted scores of captions, and gives no
@@ -70,10 +77,11 @@ _FIXED, _TUNED, SHUFFLED = (f"barycenter, {way}" for way in ("untuned", "tuned",
 _MEANS = ("arithmetic mean", "geometric mean", "power mean")
 # Behind the name of a rule: its answer is the label of least expected cost.
 _LEAST = ", least cost"
+_ONE_LABEL = "barycenter of one label"
 # Of the rules, those that a plot can hold.
 _DRAWN = {
     "accuracy": ("best single model", *_MEANS, _FIXED, _TUNED, SHUFFLED),
-    "cost": (*_MEANS, f"arithmetic mean{_LEAST}", _FIXED, _TUNED, f"{_TUNED}{_LEAST}"),
+    "cost": (*_MEANS, _ONE_LABEL, _FIXED, _TUNED, f"{_TUNED}{_LEAST}"),
 }
 
 _Curves = dict[str, list[tuple[int, float]]]
@@ -86,6 +94,7 @@ class Config:
 
     cases: tuple[str, ...] = ("GloVe", "tree")
     sizes: tuple[int, ...] = (1, 2, 3, 5, 10)
+    judged: tuple[int, ...] = (5, 10)  # of the sizes: a label with its four nearest, and far more
     n_hubs: int = 10
     n_shuffles: int = 2
     sharpness: tuple[float, ...] = (0.5, 0.7, 1.0, 1.4, 2.0)
@@ -98,29 +107,39 @@ def run(config: Config, progress: Progress = None) -> Findings:
     tables: list[Table] = []
     plots: list[Plot] = []
     claims: list[Claim] = []
-    tick = ticker(progress, len(config.cases) * (len(config.sizes) + 1))
+    n_judged = len({*config.sizes} & {*config.judged})
+    tick = ticker(progress, len(config.cases) * (len(config.sizes) + n_judged))
     for name in config.cases:
         case = cifar100(name, config)
         curves: dict[str, _Curves] = {"accuracy": {}, "cost": {}}
+        at_size: dict[int, _Judged] = {}
         for size in config.sizes:
-            judged = _Judged(case, case.shuffle(size, config.n_shuffles, config.seed), config.seed)
-            for title, judge in judged.judges.items():
-                for rule, mine in judged.test.items():
+            each = _Judged(case, case.shuffle(size, config.n_shuffles, config.seed), config.seed)
+            for title, judge in each.judges.items():
+                for rule, mine in each.test.items():
                     value = judge.measure.value(mine, judge.truth)
                     curves[title].setdefault(rule, []).append((size, value))
+            if size in config.judged:
+                at_size[size] = each
             tick()
-        alike = _Judged(case, case.shuffle(size, 1, config.seed, alike=True), config.seed)
-        tick()
-        tables += [
-            _by_size(case, curves["accuracy"], config),
-            judged.table(size),
-            alike.alike_table(size),
-        ]
-        for title, each in curves.items():
-            claims.append(judged.claim(title, each))
-            plots.append(_plot(case, title, each))
+        tables.append(_by_size(case, curves["accuracy"], config))
+        for size, judged in at_size.items():
+            alike = _Judged(case, case.shuffle(size, 1, config.seed, alike=True), config.seed)
+            tick()
+            tables += [judged.table(size), alike.alike_table(size)]
+            claims += [judged.claim(title, size, each) for title, each in curves.items()]
+        plots += [_plot(case, title, each) for title, each in curves.items()]
     n_shuffles = {1: "once", 2: "twice"}.get(config.n_shuffles, f"{config.n_shuffles} times")
-    text = fill(_TEXT, config, n_shuffles=n_shuffles)
+    classes = TASKS["cifar100"]().target
+    synonyms = find_synonyms(LabelSpace([name.replace("_", " ") for name in classes]))
+    text = fill(
+        _TEXT,
+        config,
+        n_shuffles=n_shuffles,
+        judged=" and of ".join(map(str, config.judged)),
+        n_classes=len(classes),
+        n_synonyms=len({name for name, _ in synonyms}) or "none",
+    )
     return Findings(text, tables, plots, claims, conclude(claims, _WHY), _DIFFERENCE)
 
 
@@ -139,7 +158,7 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
 
     seen, held_out = shuffled.stack(False), shuffled.stack(True)
     rules[_FIXED] = case.barycenter(np.concatenate([seen, held_out], axis=1), case.untuned)
-    cheap = {f"{name}{_LEAST}": least(rules[name]) for name in _MEANS}
+    cheap = {_by_cost(name): least(rules[name]) for name in _MEANS}
     aims: list[tuple[dict[str, np.ndarray], str, Measure, Answer]] = [
         (rules, "", right, np.asarray),
         (cheap, _LEAST, minus_cost(choose_best, case.cost), least),
@@ -152,6 +171,11 @@ def _fuse(case: Case, shuffled: Shuffled) -> dict[str, np.ndarray]:
             held = answer(fuse(held_out, case.knobs[best]))
             into[f"{name}{way}"] = np.concatenate([mine[best], held])
     return rules | cheap
+
+
+def _by_cost(name: str) -> str:
+    """The name of a rule whose answer is the label of least expected cost."""
+    return _ONE_LABEL if name == "arithmetic mean" else f"{name}{_LEAST}"
 
 
 class _Judged:
@@ -193,35 +217,43 @@ class _Judged:
         over = self.best(_MEANS, judge.measure)
         shown = {name: self.test[name] for name in (*_MEANS, _THROUGH, _ONE_SWEEP, _TUNED)}
         rows = [[name, *cells] for name, cells in judge.compare(shown, over).items()]
-        title = f"{self.case.title}, all models shuffled alike"
+        title = f"{self.case.title}, all models shuffled alike in stars of {size}"
         note = _ALIKE_NOTE.format(size=size, over=over)
         return Table(title, ["rule", "accuracy", "gain"], rows, note=note)
 
-    def claim(self, title: str, curves: _Curves) -> Claim:
+    def claim(self, title: str, size: int, curves: _Curves) -> Claim:
         """Whether the barycenter beats the best mean, both chosen on validation rows."""
         is_cost, judge = title == "cost", self.judges[title]
-        # Where costs count, both sides may answer with the label of least expected cost.
-        ways = ("", _LEAST) if is_cost else ("",)
 
         def best(*names: str) -> str:
-            return self.best([f"{name}{way}" for name in names for way in ways], judge.measure)
+            # Where costs count, both sides may answer with the label of least expected cost. After
+            # the arithmetic mean that is a barycenter itself, and no mean.
+            costs = [_by_cost(name) for name in names] if is_cost else []
+            listed = [each for each in (*names, *costs) if each != _ONE_LABEL]
+            return self.best(listed, judge.measure)
 
         over, mine, controls = best(*_MEANS), best(_TUNED), [*map(best, self.case.controls)]
-        others = dict.fromkeys([over, self.best(_MEANS, judge.measure), *controls])
+        plain = self.best(_MEANS, judge.measure)
+        others = dict.fromkeys([over, controls[0], plain, *controls[1:]])
+        if is_cost:
+            others[_ONE_LABEL] = None
         gains = {name: judge.gain(self.test[mine], self.test[name]) for name in others}
         main = gains.pop(over)
         words = ", ".join(f"{gain.words()} over the {name}" for name, gain in gains.items())
-        if main.low > 0 and gains[controls[0]].low <= 0:
-            words += f"; the {controls[0]} does as well: what helps is K, after a mean too"
-        (_, was), *_, (size, is_now) = curves[mine]
-        (_, mean_was), *_, (_, mean_is) = curves[over]
+        through = gains[controls[0]]
+        if main.low > 0 and through.low <= 0:
+            verdict = "suffers less still" if through.high < 0 else "does as well"
+            words += f"; the {controls[0]} {verdict}: what helps is K, after a mean too"
+        ours, means = (dict(curves[rule]) for rule in (mine, over))
+        first = min(ours)
         return claim_gains(
-            "the barycenter recovers from shuffles among similar labels, means do not"
-            f" ({self.case.title}, {title})",
+            "the barycenter suffers less than the best mean from shuffles among similar labels"
+            f" ({self.case.title}, stars of {size}, {title})",
             "section 6.3, figure 2",
             {f"the {over}": main},
-            beside=f"{words}; in stars of {size} {title} of the {mine} goes from {was:.3f} to"
-            f" {is_now:.3f}, that of the {over} from {mean_was:.3f} to {mean_is:.3f}",
+            beside=f"{words}; in stars of {size} {title} of the {mine} goes from {ours[first]:.3f}"
+            f" to {ours[size]:.3f}, that of the {over} from {means[first]:.3f} to"
+            f" {means[size]:.3f}",
         )
 
 
@@ -230,7 +262,7 @@ def _by_size(case: Case, scores: _Curves, config: Config) -> Table:
     rows = [
         [rule, *(value for _, value in points)]
         for rule, points in scores.items()
-        if not rule.endswith(_LEAST)
+        if rule != _ONE_LABEL and not rule.endswith(_LEAST)
     ]
     return Table(case.title, columns, rows)
 

@@ -2,9 +2,9 @@
 A kernel from word vectors
 ==========================
 
-``K = exp(-distance / epsilon)`` between GloVe vectors of the classes of CIFAR-100. A small
-epsilon matches by name, a large one joins everything; ``epsilon="auto"`` looks for three
-effective neighbours.
+``K = exp(-cost / epsilon)`` between GloVe vectors of the classes of CIFAR-100. The cost is 1 minus
+their cosine, half the squared distance of unit vectors. A small epsilon matches by name, a large
+one joins everything; ``epsilon="auto"`` looks for three effective neighbours.
 """
 
 from pathlib import Path

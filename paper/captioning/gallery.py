@@ -23,7 +23,7 @@ from paper.captioners.recipes import RECIPES
 from paper.captioning import scores
 from paper.data.captions import CaptionsData, load_captions
 from paper.data.files import find_data
-from paper.record.findings import Table, paper_figures
+from paper.record.findings import Figure, Table, paper_figures
 from paper.record.judging import Judge
 from paper.words.models import FUNCTION_WORDS, load_caption_vectors
 from wassemble._threads import count_threads
@@ -32,14 +32,15 @@ from wassemble.kernels import LabelledKernel
 from wassemble.metrics import MEAN, entropy
 from wassemble.solvers import Barycenter
 from wassemble.text import FusedNextWord, NextWordModel, beam_search
+from wassemble.text.fused import StepAccount
 
 _TEST_NOTE = """\
 Gains in CIDEr are over the simple rule that is best on validation images ({over}), paired, with
 95 % bootstrap intervals over images. WMD is exp(-Word Mover's Distance) to the nearest
 reference, the higher the closer in meaning; "WMD, as the paper's" is 1 / (1 + distance), with
 GloVe vectors of their own lengths, without function words, the mean over references: what has the
-level of the paper's .20. Entropy is the mean over the steps of the captions of the first {n_read}
-images, between all words, in nats; words are those of a caption, on average, and the different
+level of the paper's .20. Entropy is the mean over the first {n_read} images of that of a caption's
+steps, between all words, in nats; words are those of a caption, on average, and the different
 words of all captions."""
 
 _N_TOGETHER = 15
@@ -54,10 +55,15 @@ class Captioned:
     """What a model said of each picture."""
 
     texts: list[str]
-    entropy: float  # mean over the steps of the first captions, between all words, in nats
+    entropies: np.ndarray  # of the first captions: mean over their steps, between all words, nats
     cider: np.ndarray  # CIDEr-D; how rare an n-gram is, is counted on every image of the split
     similarity: np.ndarray  # exp(-Word Mover's Distance) to the nearest reference, or 0
     paper_similarity: np.ndarray  # 1 / (1 + distance), as the paper seems to have it, or 0
+
+    @property
+    def entropy(self) -> float:
+        """Mean entropy of a step, over the captions that were read again."""
+        return float(self.entropies.mean())
 
     @property
     def n_words(self) -> float:
@@ -185,7 +191,7 @@ class Gallery:
             parts = list(pool.map(caption_some, range(0, len(self.features), _N_TOGETHER)))
         texts = [text for part in parts for text in part]
         whole = _with_all_words(model)
-        spread = _mean_entropy(whole, self.features[:_N_READ_AGAIN], texts[:_N_READ_AGAIN])
+        spread = _mean_entropies(whole, self.features[:_N_READ_AGAIN], texts[:_N_READ_AGAIN])
         if self._tick is not None:
             self._tick()
         return Captioned(texts, spread, *self.score(texts))
@@ -205,6 +211,15 @@ class Gallery:
         return Judge(MEAN, np.zeros(len(self.features)), seed=seed)
 
 
+def entropy_gain(wide: Captioned, near: Captioned, seed: int) -> Figure:
+    """How much more entropy the steps of one rule's captions have than another's, paired by image.
+
+    With an interval over the captions that were read again.
+    """
+    judge = Judge(MEAN, np.zeros(len(wide.entropies)), seed=seed)
+    return judge.gain(wide.entropies, near.entropies)
+
+
 @cache
 def _read_split(split: str, with_concepts: bool) -> tuple[CaptionsData, scores.CiderD]:
     """A split's images, and how rare the n-grams of their captions are."""
@@ -212,19 +227,20 @@ def _read_split(split: str, with_concepts: bool) -> tuple[CaptionsData, scores.C
     return data, scores.CiderD([[text.split() for text in texts] for texts in data.captions])
 
 
-def _mean_entropy(model: NextWordModel, features: np.ndarray, texts: Sequence[str]) -> float:
-    """Of what a model expects before each word of captions and at their ends, in nats."""
+def _mean_entropies(model: NextWordModel, features: np.ndarray, texts: Sequence[str]) -> np.ndarray:
+    """By caption, of what a model expects before each word and at the end, in nats."""
     vocabulary = model.vocabulary
     left = [[*vocabulary.encode(text.split()), vocabulary.end_index] for text in texts]
     state, words = model.start(features), np.full(len(left), vocabulary.start_index)
-    found = []
+    sums, n_steps = np.zeros(len(left)), np.array([len(each) for each in left])
+    captions = np.arange(len(left))
     while left:
         logs, state = model.step(state, words)
-        found.append(entropy(np.exp(logs)))
+        sums[captions] += entropy(np.exp(logs))
         rows = np.flatnonzero([len(each) > 1 for each in left])
         state, words = model.reorder(state, rows), np.array([left[row][0] for row in rows])
-        left = [left[row][1:] for row in rows]
-    return float(np.concatenate(found).mean())
+        left, captions = [left[row][1:] for row in rows], captions[rows]
+    return sums / n_steps
 
 
 def _with_all_words(model: NextWordModel) -> NextWordModel:
@@ -233,6 +249,7 @@ def _with_all_words(model: NextWordModel) -> NextWordModel:
         return model
     whole = copy(model)
     whole.fusion = replace(model.fusion, n_top=None)
+    whole.account = StepAccount()  # what a search left out stays told by itself
     return whole
 
 

@@ -42,7 +42,14 @@ def run(config: Config, progress: Progress = None) -> Findings:
     n_alone = int((~joined).sum()) - len(study.vocabulary.special)
     text = fill(_TEXT, config, n_alone=n_alone)
     claims = [_diffuses_less(study, found)]
-    return study.report(found, text, claims, why=_WHY, difference=_DIFFERENCE)
+    return study.report(
+        found,
+        text,
+        claims,
+        why=_WHY,
+        difference=_DIFFERENCE,
+        meaning="section 6.3, figure 2",
+    )
 
 
 def _diffuses_less(study: Study, found: Found) -> Claim:

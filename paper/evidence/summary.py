@@ -14,6 +14,8 @@ from paper.record.findings import Figure, markdown_table
 from wassemble.metrics import Comparison, Estimate
 
 _DIGITS = 3
+CIRCULAR = ("animals",)
+"""Tasks whose models' scores are made through the table of the kernel: told last, not counted."""
 Pair = tuple[Record, Record]
 
 
@@ -127,13 +129,43 @@ def _is_whole(row: Mapping[str, Any]) -> bool:
     return bool(row["share"] == 1 and not row["split"])
 
 
-def to_markdown(evidence: Mapping[str, Any]) -> str:
-    """The tables, what was chosen, and where ours is behind, for the page."""
-    parts = [_headline(evidence)]
+def in_order(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Tasks in their order, the circular ones last."""
+    return dict(sorted(evidence.items(), key=lambda each: each[0] in CIRCULAR))
+
+
+def tell_circular(evidence: Mapping[str, Any], undone: Mapping[str, float]) -> str:
+    """What the figures of circular tasks are worth; nothing if there is none.
+
+    ``undone`` is the accuracy of what undoes the circle of the animals' attributes, by name.
+    """
+    lines = []
+    for name, task in evidence.items():
+        if name in CIRCULAR:
+            ours = next((row["ours"] for row in task["rows"] if _is_whole(row)), None)
+            own = "" if ours is None else f": its {_score(ours)} stands"
+            others = " and ".join(
+                f"{score:.{_DIGITS}f} of the {rule}" for rule, score in undone.items()
+            )
+            lines.append(
+                f"{task['title']} is circular and counts for nothing here{own}"
+                f" beside {others}, which undo the circle."
+            )
+    return " ".join(lines)
+
+
+def to_markdown(evidence: Mapping[str, Any], undone: Mapping[str, float]) -> str:
+    """The tables, what was chosen, and where ours is behind, for the page.
+
+    ``undone`` is as `tell_circular` takes it.
+    """
+    evidence = in_order(evidence)
+    about = tell_circular(evidence, undone)
+    parts = [_headline({name: e for name, e in evidence.items() if name not in CIRCULAR})]
     shares = sorted({row["share"] for task in evidence.values() for row in task["rows"]})
     for share in reversed(shares):
         rows = _rows(evidence, lambda row, share=share: row["share"] == share and not row["split"])
-        parts += [f"## {_share_title(share)}", _table(rows)]
+        parts += [f"## {_share_title(share)}", _table(rows), *([about] if about else [])]
     if again := _rows(evidence, lambda row: row["split"] > 0):
         parts += ["## New splits", _SPLITS, _table(again)]
     parts += ["## What was chosen", *(_tell_task(task) for task in evidence.values())]

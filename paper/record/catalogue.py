@@ -30,8 +30,8 @@ class Experiment:
 
 # Name, title and place in the paper; behind the name its module, where that has another.
 _ALL = """\
-attributes | Animals from attributes | Section 6.1, table 4; table 12, row 1
 caption-attributes | Objects from what captions say | Section 6.1, without a circle
+attributes | Animals from attributes | Section 6.1, table 4; table 12, row 1 (circular)
 multilabel=multilabel.experiment | Objects in images | Section 6.2, tables 5, 6 and 10
 weighted=multilabel.weighted | Weights by performance | Appendix B.2, table 11
 cost-sensitive | When mistakes cost differently | Table 1, row 3

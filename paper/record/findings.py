@@ -111,13 +111,13 @@ class Plot:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, and whether it held on our data; see `verdicts` for gains."""
+    """A statement, of the paper or ours, and whether it held on our data; see `verdicts`."""
 
     statement: str
     source: str
     held: bool | None  # None where our data cannot tell
     found: str
-    power: str = ""  # the smallest effect that our data would have shown
+    power: str = ""  # the smallest effect that our data would have shown, or that it is exact
 
 
 @dataclass(frozen=True)
@@ -189,12 +189,22 @@ def to_markdown(record: Mapping[str, Any], *, level: int = 1, folder: str = "") 
             [c["statement"], c["source"], _VERDICTS[c["held"]], c["found"], c.get("power", "")]
             for c in findings["claims"]
         ]
-        header = ["claim of the paper", "where", "on our data", "what we saw", "could have seen"]
+        # Not all are the paper's: "where" says which are ours.
+        header = ["claim", "where", "on our data", "what we saw", "could have seen"]
         parts.append(markdown_table(header, rows, range(len(header))))
     if findings["difference"]:
         parts.append(f"Why our figures are not the paper's: {findings['difference'].strip()}")
-    parts.append(f"Made by `{record['command']}` in {record['seconds']:.0f} s.")
+    parts.append(f"Made by `{record['command']}` in {record['seconds']:.0f} s{_made_with(record)}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _made_with(record: Mapping[str, Any]) -> str:
+    """The commit, the date and the arithmetic of a record, in words."""
+    found = record.get("made_with")
+    if found is None:  # records from before there was any
+        return ""
+    sweeps = f"native ({found['native']})" if found["native"] else "NumPy's"
+    return f", at commit {found['commit']} on {found['date']}, with {sweeps} sweeps"
 
 
 def plot_file(experiment: str, plot: str) -> str:

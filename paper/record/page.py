@@ -16,13 +16,15 @@ from wassemble._files import write_whole
 
 _INTRO = """\
 Every experiment runs from a clone by the command below its tables, on data that ships with the
-repository. Intervals are 95 % bootstrap intervals over test samples, gains are paired; what
-was tuned was tuned on other samples. Where the paper has a figure it stands beside ours.
+repository. Intervals are 95 % bootstrap intervals over test samples, gains are paired; what was
+tuned was tuned on other samples. Where the paper has a figure it stands beside ours.
 
 A claim of a gain *held* if its interval lies above 0. It is *not held* if the interval lies below
 0, or below the gain that the paper states where that much would have been seen. Otherwise our data
-*cannot tell*; "could have seen" is the smallest gain that would have shown four times out of
-five."""
+*cannot tell*; "could have seen" is the smallest gain that would have shown four times out of five.
+Of a statement about every image it is the smallest share of exceptions of which one would have
+shown as often; "exact" is what no sample decides. "Where" says which claims are ours and not the
+paper's."""
 
 _STYLE = """
 :root { color-scheme: light dark; }

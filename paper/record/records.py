@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from operator import methodcaller
 from pathlib import Path
@@ -17,6 +20,10 @@ from paper.record.findings import Progress, plot_file, to_markdown
 from paper.record.fingerprint import fingerprint
 from wassemble._files import write_whole
 from wassemble.errors import fail
+from wassemble.solvers.native_sweep import find_native
+
+_PACKAGES = ("wassemble", "numpy", "scipy")
+_WHERE_LOADED = ("torch", "pycocoevalcap")
 
 
 def reproduce(
@@ -39,6 +46,7 @@ def reproduce(
     if known is not None and known["made_by"] == made_by:
         return known | {"is_new": False}
     flags = [f" --set {key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+    made_with = _tell_circumstances()  # now: files may change while it runs
     started = time.perf_counter()
     findings = module.run(config, progress)
     record: dict[str, Any] = {
@@ -51,8 +59,9 @@ def reproduce(
         "versions": {
             "python": platform.python_version(),
             "machine": platform.machine(),
-            **{package: version(package) for package in ("wassemble", "numpy", "scipy")},
+            **{each: version(each) for each in (*_PACKAGES, *_WHERE_LOADED) if _is_used(each)},
         },
+        "made_with": made_with,
         "seconds": round(time.perf_counter() - started, 1),
         "findings": findings.to_dict(),
     }
@@ -67,6 +76,34 @@ def reproduce(
     # Last: a record says that everything else is there.
     write_whole(out / f"{experiment.name}.json", json.dumps(record, indent=1) + "\n")
     return record | {"is_new": True}
+
+
+def _is_used(package: str) -> bool:
+    return package in _PACKAGES or package in sys.modules
+
+
+def _tell_circumstances() -> dict[str, str | None]:
+    """The commit, the day, and the level of native sweeps, or none of that.
+
+    They tell records apart, and are no part of a fingerprint: the same code gives the same figures
+    on another day.
+    """
+    native = find_native()
+    return {
+        "commit": find_commit(Path(__file__).parent),
+        "date": datetime.now(UTC).date().isoformat(),
+        "native": None if native is None else native.level(),
+    }
+
+
+def find_commit(folder: Path) -> str:
+    """The commit that a folder is at, with "+" behind it where files differ from it."""
+    words = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+    try:
+        told = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return told.stdout.strip()
 
 
 def read_record(name: str, folder: Path) -> dict[str, Any] | None:

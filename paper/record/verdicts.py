@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from scipy.stats import binomtest
+
 from paper.record.findings import Claim, Figure
 
 # From the width of a 95 % interval to the true gain that would be told from 0 in four draws of
@@ -54,6 +56,50 @@ def is_within(change: Figure, low: float, high: float) -> bool | None:
 def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
     """The verdict on several statements at once: one that fails is enough to fail."""
     return False if False in verdicts else None if None in verdicts else True
+
+
+EXACT = "exact"
+"""In place of the power of a claim of an identity, which no sample decides."""
+
+
+def share(n_true: int, n_all: int) -> Figure:
+    """A share of independent cases, with its 95 % interval (Wilson).
+
+    Examples
+    --------
+    >>> share(35, 45).words(2)
+    '0.78 [0.64, 0.87]'
+    """
+    interval = binomtest(n_true, n_all).proportion_ci(method="wilson")
+    return Figure(n_true / n_all, float(interval.low), float(interval.high))
+
+
+def smallest_exception(n_all: int) -> float:
+    """The smallest share of exceptions of which ``n_all`` cases show one four times out of five.
+
+    The power of a claim that something holds in every case.
+
+    Examples
+    --------
+    >>> round(smallest_exception(100), 3)
+    0.016
+    """
+    return float(1 - (1 - 0.8) ** (1 / n_all))
+
+
+def claim_all(statement: str, source: str, n_true: int, n_all: int, what: str) -> Claim:
+    """A claim that something holds in every case, which one exception refutes.
+
+    Examples
+    --------
+    >>> claim = claim_all("it is convex", "proposition 1", 71, 100, "images")
+    >>> print(claim.held, "|", claim.found, "|", claim.power)
+    False | 71 of 100 images, a share of 0.71 [0.61, 0.79] | 1.6 % of images
+    """
+    each = share(n_true, n_all).words(2)
+    power = f"{100 * smallest_exception(n_all):.2g} % of {what}"
+    found = f"{n_true} of {n_all} {what}, a share of {each}"
+    return Claim(statement, source, n_true == n_all, found, power)
 
 
 def claim_gains(
@@ -103,8 +149,10 @@ _WORDS = {True: "holds", False: "fails", None: "cannot be decided"}
 _COUNTED = {True: "hold", False: "fail", None: "cannot be decided"}
 
 
-def conclude(claims: Sequence[Claim], why: str) -> str:
-    """One sentence on an experiment: what became of the paper's claims here, and why.
+def conclude(claims: Sequence[Claim], why: str, *, whose: str = "the paper's") -> str:
+    """One sentence on an experiment: what became of the claims here, and why.
+
+    ``whose`` claims they are: the paper's, or "our" where an experiment goes beyond it.
 
     Examples
     --------
@@ -115,15 +163,17 @@ def conclude(claims: Sequence[Claim], why: str) -> str:
     "Of the paper's 2 claims, 1 holds and 1 fails here: the gate does it."
     >>> conclude([Claim("a", "table 6", None, "")] * 3, "there are few images")
     "None of the paper's 3 claims can be decided here: there are few images."
+    >>> conclude([Claim("a", "beyond", True, "")], "it is so", whose="our")
+    'Our claim holds here: it is so.'
     """
     verdicts = [claim.held for claim in claims]
     if len(verdicts) == 1:
-        return f"The paper's claim {_WORDS[verdicts[0]]} here: {why}."
+        return f"{whose[0].upper()}{whose[1:]} claim {_WORDS[verdicts[0]]} here: {why}."
     if len(set(verdicts)) == 1:
         each, none = ("Both", "Neither") if len(verdicts) == 2 else (f"All {len(verdicts)}", "None")
         if verdicts[0] is None:
-            return f"{none} of the paper's {len(verdicts)} claims can be decided here: {why}."
-        return f"{each} of the paper's claims {_COUNTED[verdicts[0]]} here: {why}."
+            return f"{none} of {whose} {len(verdicts)} claims can be decided here: {why}."
+        return f"{each} of {whose} claims {_COUNTED[verdicts[0]]} here: {why}."
     counts = {verdict: n for verdict in _WORDS if (n := verdicts.count(verdict))}
     *most, last = (f"{n} {(_WORDS if n == 1 else _COUNTED)[each]}" for each, n in counts.items())
-    return f"Of the paper's {len(verdicts)} claims, {', '.join(most)} and {last} here: {why}."
+    return f"Of {whose} {len(verdicts)} claims, {', '.join(most)} and {last} here: {why}."

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from paper.data.captions import load_captions
+from paper.data.coco import load_coco_captions
 from paper.data.files import find_data
 from wassemble.errors import fail
 from wassemble.inputs.words.embeddings import Embeddings
@@ -71,9 +72,9 @@ def vocabulary_of(words: LabelSpace) -> Vocabulary:
 
 
 def train_models(words: LabelSpace) -> list[NGramModel]:
-    """Smoothed 4-gram models, each of a quarter of the images with training captions."""
+    """Smoothed 4-gram models, each of a quarter of the COCO images that we have no features of."""
     vocabulary = vocabulary_of(words)
-    captions = load_captions("train").captions
+    captions = list(load_coco_captions().values())
     return [
         NGramModel.fit(
             [text.split() for image in captions[number::_N_MODELS] for text in image],
@@ -175,6 +176,12 @@ def synonym_kernels(words: LabelSpace, strength: float = 0.5) -> KernelAt:
 
 def count_votes(words: LabelSpace) -> Edges:
     """Synonyms among the words; votes are WordNet synsets that both are in, and 1 for PPDB."""
+    votes = find_synonyms(words)
+    return as_edges([(a, b, n) for (a, b), n in votes.items()], origin="WordNet and PPDB")
+
+
+def find_synonyms(words: LabelSpace) -> Counter[tuple[str, str]]:
+    """Votes for each pair of synonyms among the words, both ways; there may be none."""
     votes: Counter[tuple[str, str]] = Counter()
     with gzip.open(find_data("words/oewn_synsets.tsv.gz"), "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -184,4 +191,4 @@ def count_votes(words: LabelSpace) -> Edges:
     pairs = (line.split() for line in text.splitlines())
     known = {(a, b) for a, b in pairs if a in words and b in words and a != b}
     votes.update(sorted(known | {(b, a) for a, b in known}))
-    return as_edges([(a, b, n) for (a, b), n in votes.items()], origin="WordNet and PPDB")
+    return votes

@@ -34,6 +34,11 @@ def test_unseen_animals_are_reached_through_the_attribute_table(findings):
     rows = {row[0]: row for row in findings.tables[1].rows}
     assert rows["Wasserstein"][1].value > 2 / 6  # twice as good as chance
     assert isinstance(rows["Wasserstein"][2], Figure)
+    # And are told from each other alone: among all animals its answers are known ones.
+    among_unseen, among_all = findings.claims[1:]
+    assert (among_unseen.held, among_all.held) == (True, False)
+    assert "generalised" in among_all.statement
+    assert rows["Wasserstein"][3].value < rows["arithmetic mean"][3].value
 
 
 def test_a_run_that_did_not_converge_says_so():

@@ -1,5 +1,6 @@
 """Captioning: the gallery, shuffled captioners, what claims are read from, and small runs."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -67,7 +68,7 @@ def said(cider, *, similarity=0.5, entropy=1.0):
     """Of forty images, no two alike, with these means."""
     spread = np.linspace(-0.01, 0.01, 40)
     near = similarity * (1 + spread)
-    return Captioned(["a cat"], entropy, cider + spread, near, near)
+    return Captioned(["a cat"], entropy + spread[::8], cider + spread, near, near)
 
 
 def step(distance, top, sampled=1.0, **more):
@@ -112,9 +113,21 @@ def test_the_entropy_is_of_all_words_where_a_search_leaves_some_out(gallery):
     whole, part = (FusedNextWord(models, rule=GEOMETRIC, n_top=n_top) for n_top in (None, 2))
     found = gallery.caption(part)
     assert found.entropy > np.log(3)
-    assert found.entropy == captioning_gallery._mean_entropy(
-        whole, gallery.features[:6], found.texts[:6]
-    )
+    each = captioning_gallery._mean_entropies(whole, gallery.features[:6], found.texts[:6])
+    assert found.entropies.tolist() == each.tolist()
+    assert found.entropy == pytest.approx(each.mean())
+
+
+def test_a_caption_has_the_mean_entropy_of_its_own_steps(gallery):
+    model, features = OfPictures(WORDS), gallery.features[:2]
+    texts = ["a cat", "a dog a mat"]
+    together = captioning_gallery._mean_entropies(model, features, texts)
+    alone = [
+        captioning_gallery._mean_entropies(model, features[i : i + 1], texts[i : i + 1])[0]
+        for i in range(2)
+    ]
+    np.testing.assert_allclose(together, alone)
+    assert together[0] != together[1]
 
 
 def test_a_gallery_may_begin_later_in_its_split(gallery):
@@ -159,8 +172,8 @@ def test_a_missing_program_is_told_and_the_other_scores_every_rule(monkeypatch):
 
     monkeypatch.setattr("paper.captioning.scores.meteor", missing)
     monkeypatch.setattr("paper.captioning.scores.spice", lengths)
-    rules = {"one": Captioned(["a", "ab"], 0, *np.zeros((3, 2)))}
-    rules["two"] = Captioned(["abc", "abcd"], 0, *np.zeros((3, 2)))
+    rules = {"one": Captioned(["a", "ab"], *np.zeros((4, 2)))}
+    rules["two"] = Captioned(["abc", "abcd"], *np.zeros((4, 2)))
     found, notes = java_scores(rules, [["x"], ["x", "y", "z"]])
     assert found == {"SPICE": {"one": 3.5, "two": 5.5}}
     assert notes == ["METEOR needs Java, which is not installed."]
@@ -182,23 +195,49 @@ def test_best_words_fall_on_any_word_of_their_star_and_come_out_again():
     stars[2:5, 1:] = [[3, 4], [2, 4], [2, 3]]
     shuffled = ShuffledNextWord(model, stars, [0, 1], n_hubs=2)
     start = np.zeros(600, dtype=np.int64)
-    logs, state = shuffled.step(shuffled.start(np.zeros(600)), start)
-    plain, _ = model.step(model.start(np.zeros(600)), start)
+
+    def begin(model):  # sentences of one picture
+        return model.reorder(model.start(np.zeros(1)), start)
+
+    logs, state = shuffled.step(begin(shuffled), start)
+    plain, _ = model.step(begin(model), start)
     assert np.array_equal(logs[:, [0, 1, 5, 6]], plain[:, [0, 1, 5, 6]])
     # All six orders of three words, about as often: no second star moved them again.
     _, counts = np.unique(logs[:, 2:5], axis=0, return_counts=True)
     assert len(counts) == 6
     assert counts.min() > 60
-    again, _ = shuffled.step(shuffled.start(np.zeros(600)), start)
+    again, _ = shuffled.step(begin(shuffled), start)
     assert np.array_equal(again, logs)
     # Another captioner has shuffles of its own, one with the same seed the same.
     others = [ShuffledNextWord(model, stars, [0, seed], n_hubs=2) for seed in (2, 1)]
-    own, alike = (each.step(each.start(np.zeros(600)), start)[0] for each in others)
+    own, alike = (each.step(begin(each), start)[0] for each in others)
     assert not np.array_equal(own, logs)
     assert np.array_equal(alike, logs)
     later, _ = shuffled.step(shuffled.reorder(state, np.arange(600)), start)
-    read, _ = model.step(state[0], start)
+    read, _ = model.step(state.inner, start)
     assert len(np.unique(later[:, 2:5], axis=0)) > len(np.unique(read[:, 2:5], axis=0))
+
+
+def test_a_shuffle_is_the_pictures_own_whatever_is_searched_with_it():
+    model, n_words = TableModel(WORDS, seed=1), len(WORDS)
+    stars = np.full((n_words, 3), n_words)
+    stars[:, 0] = range(n_words)
+    stars[2:5, 1:] = [[3, 4], [2, 4], [2, 3]]
+    shuffled = ShuffledNextWord(model, stars, [0], n_hubs=2)
+
+    def step(pictures, rows):
+        state = shuffled.reorder(shuffled.start(pictures), np.array(rows))
+        return shuffled.step(state, np.zeros(len(rows), dtype=np.int64))[0]
+
+    pictures = np.arange(40.0)
+    rows = np.repeat(np.arange(40), 3)  # three sentences of each
+    together = step(pictures, rows).reshape(40, 3, n_words)
+    # Of any batch, in any place of it.
+    later = step(pictures[15:30], rows[:45]).reshape(15, 3, n_words)
+    assert np.array_equal(later, together[15:30])
+    # The same place of two batches is two pictures; sentences of one have their own too.
+    assert not np.array_equal(together[:15], together[15:30])
+    assert not np.array_equal(together[:, 0], together[:, 1])
 
 
 def test_an_epsilon_is_found_for_a_distance_and_the_paper_has_more_words():
@@ -242,8 +281,22 @@ def test_synonyms_and_vectors_join_words_of_like_meaning():
 
 def test_entropy_must_grow_at_every_step_of_both_searches():
     rising = [step(e, 1.0, entropy=e) for e in (1, 2, 3)]
-    assert entropy_grows(rising).held
-    assert not entropy_grows([*rising, step(4, 1.0, entropy=2.5)]).held
+    assert entropy_grows(rising, 0).held is True
+    assert entropy_grows([*rising, step(4, 1.0, entropy=2.5)], 0).held is False
+    flat = step(4, 1.0, entropy=3.0)
+    unsure = Captioned(["a cat"], 3 + np.array([-1, 1, -1, 1, 0.5]), *np.zeros((3, 40)))
+    open_end = Step(4, 0.4, {**flat.found, "top-k": unsure})
+    claim = entropy_grows([*rising, open_end], 0)
+    assert claim.held is None or claim.held is False
+    assert float(claim.power) > 0.5
+
+
+def test_a_gain_at_the_papers_largest_distance_is_told_where_one_beyond_it_is_judged():
+    steps = [step(4.2, 1.0), step(48.5, 0.9), step(150, 0.5)]
+    claim = ngrams_suffer(steps, judge(), 48.5)
+    assert "+0.500 [" in claim.found
+    assert "at 48.5, the paper's largest, +0.100 [" in claim.found
+    assert "largest" not in ngrams_suffer(steps[:2], judge(), 48.5).found
 
 
 def test_a_search_reaches_as_far_as_it_keeps_nine_tenths():
@@ -255,18 +308,20 @@ def test_a_search_reaches_as_far_as_it_keeps_nine_tenths():
 
 
 def test_ngrams_suffer_where_the_loss_is_beyond_chance():
-    assert ngrams_suffer([step(1, 1.0), step(2, 0.9)], judge()).held is True
-    assert ngrams_suffer([step(1, 0.8), step(2, 0.9)], judge()).held is False
-    noisy = Captioned(["a cat"], 1.0, np.tile([0.0, 2.0], 20) - 0.01, *np.zeros((2, 40)))
+    assert ngrams_suffer([step(1, 1.0), step(2, 0.9)], judge(), 2).held is True
+    assert ngrams_suffer([step(1, 0.8), step(2, 0.9)], judge(), 2).held is False
+    noisy = Captioned(["a cat"], np.ones(5), np.tile([0.0, 2.0], 20) - 0.01, *np.zeros((2, 40)))
     far = Step(2, 0.2, {"top-k": noisy})
-    assert ngrams_suffer([step(1, 1.0), far], judge()).held is None
+    assert ngrams_suffer([step(1, 1.0), far], judge(), 2).held is None
 
 
 @pytest.mark.parametrize(("similarity", "held"), [(0.495, True), (0.48, False), (0.55, False)])
 def test_meaning_stays_within_bounds(similarity, held):
     rules = {"geometric mean": said(1.0), "far": said(0.9, similarity=similarity)}
     found = Found([], {}, {"top-k": rules}, "far")
-    assert meaning_stays(found, judge(), at_most=0.02).held is held
+    claim = meaning_stays(found, judge(), source="table 7", at_most=0.02)
+    assert claim.held is held
+    assert claim.source == "table 7"
 
 
 def test_captioners_that_are_told_concepts_get_them():
@@ -323,7 +378,7 @@ RUNS = {
         "n_images": 2,
         "word": "train",
         "synonym_distances": (20.0, 0.25),
-        "glove_distances": (1500.0, 48.5, 4.2),
+        "glove_distances": (1500.0, 48.5, 27.8, 15.9, 4.2),
     },
 }
 
@@ -375,7 +430,7 @@ def test_the_paper_stands_beside_the_rules_of_its_table(runs):
     assert "paper: entropy" not in sampled.columns
 
 
-def test_stars_of_one_word_are_not_shuffled_and_the_middle_size_is_judged(runs):
+def test_stars_of_one_word_are_not_shuffled_and_those_of_five_are_judged(runs):
     by_size, judged, alike, *_ = runs["captioning-shuffle"][0].tables
     [captioner] = SearchConfig().read_captioners("tiny").values()
     test = Gallery("test", 3, width=2, max_words=8, length_power=1.0)
@@ -384,7 +439,21 @@ def test_stars_of_one_word_are_not_shuffled_and_the_middle_size_is_judged(runs):
     at_five = {row[0]: row[1].value for row in judged.rows}
     assert at_five == {row[0]: pytest.approx(row[-1]) for row in by_size.rows}
     assert at_five["best single captioner"] != clean["best single captioner"]
-    assert [row[0] for row in alike.rows] == ["arithmetic mean", "geometric mean", "barycenter"]
+    means = ["arithmetic mean", "geometric mean"]
+    through = [f"{mean} through K" for mean in means]
+    assert [row[0] for row in alike.rows] == [*means, *through, "barycenter"]
+    findings, _ = runs["captioning-shuffle"]
+    assert all("stars of 5" in claim.statement for claim in findings.claims)
+    # What there is without shuffles stands beside: the ceiling.
+    ceiling = clean["arithmetic mean"]
+    recovers, suffers, *_ = findings.claims
+    assert f"arithmetic mean {at_five['arithmetic mean']:.3f} of {ceiling:.3f}" in suffers.found
+    assert f"{at_five['barycenter']:.3f} of {clean['barycenter']:.3f}: " in recovers.found
+    kept = at_five["barycenter"] / clean["barycenter"]
+    assert f"under stars of GloVe the barycenter keeps {kept:.0%} of" in findings.verdict
+    shares = re.findall(r"GloVe: (\d+\.\d) % of the mass", findings.text)
+    assert len(shares) == 1
+    assert 0 <= float(shares[0]) < 50
 
 
 def test_ideas_are_judged_on_the_images_of_all_draws(runs):
@@ -402,6 +471,9 @@ def test_ideas_are_judged_on_the_images_of_all_draws(runs):
     assert plain["arithmetic mean"][2:4] == pytest.approx([mean[:3].mean(), mean[3:].mean()])
     assert stars["arithmetic mean"][1].value != plain["arithmetic mean"][1].value
     assert len(findings.claims) == 6
+    assert {claim.source for claim in findings.claims} == {"ours"}
+    assert "paper's" not in findings.verdict
+    assert "6 test images show a gain from" in findings.verdict
 
 
 def test_entropy_follows_the_distance_from_the_geometric_mean_to_uniform(runs):
@@ -409,8 +481,10 @@ def test_entropy_follows_the_distance_from_the_geometric_mean_to_uniform(runs):
     held = {claim.statement: claim.held for claim in findings.claims}
     assert held["entropy grows with the distance of K to the identity (synonyms)"]
     assert held["entropy grows with the distance of K to the identity (GloVe)"]
-    assert held["a large epsilon gives a nearly uniform consensus"]
+    assert held["a large epsilon gives a nearly uniform consensus (95 % of its entropy)"]
     assert held["K = I gives the geometric mean"]
+    assert all(claim.power for claim in findings.claims)
+    assert [claim.source for claim in findings.claims].count("table 8") == 1
     rows = {row[0]: row for row in findings.tables[0].rows}
     [far] = [row for name, row in rows.items() if "GloVe, 48.5" in name]
     assert far[4] == 6.94

@@ -144,7 +144,7 @@ def test_a_changed_case_makes_other_records():
     assert records.ours_made_by(first, 1.0) != records.ours_made_by(first, None)
 
 
-def write_records(folder, ours, rival, *, draws=(WHOLE,), case="same"):
+def write_records(folder, ours, rival, *, name="digits", draws=(WHOLE,), case="same"):
     """Records in which ours and a rival reach certain scores on four resamples."""
 
     def rule(scores):
@@ -152,7 +152,8 @@ def write_records(folder, ours, rival, *, draws=(WHOLE,), case="same"):
             return {"failed": scores}
         return {"score": scores[0], "drawn": scores, "picked": "this", "seconds": 1.0}
 
-    about = {"title": "Small", "metric": "accuracy", "n_models": 2, "n_target": 3, "n_test": 60}
+    title = "Circles" if name == "animals" else "Small"
+    about = {"title": title, "metric": "accuracy", "n_models": 2, "n_target": 3, "n_test": 60}
     about |= {"n_known": 60, "n_groups": None, "case": case, "made_by": "x"}
     rules = {each: rule([0.1] * 4) for each in RIVALS} | {ORACLE: rule([1.0] * 4)}
     sides = {
@@ -161,7 +162,7 @@ def write_records(folder, ours, rival, *, draws=(WHOLE,), case="same"):
     }
     for draw in draws:
         for side, record in sides.items():
-            path = record_path(folder, "animals", draw, side)
+            path = record_path(folder, name, draw, side)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(record))
 
@@ -177,7 +178,7 @@ def write_records(folder, ours, rival, *, draws=(WHOLE,), case="same"):
 )
 def test_ours_is_judged_against_the_best_rival(tmp_path, ours, verdict):
     write_records(tmp_path, ours, [0.7] * 4)
-    page = to_markdown(summarise(find_records(tmp_path, ["animals"])))
+    page = to_markdown(summarise(find_records(tmp_path, ["digits"])), {})
     assert verdict in page
     assert ("It is behind nowhere" in page) == ("behind" not in verdict and ours != "no")
     assert "- chosen: this" in page
@@ -188,10 +189,23 @@ def test_the_page_says_where_ours_is_behind_and_which_rivals_failed(tmp_path):
     write_records(tmp_path, [0.8] * 4, [0.7] * 4)
     write_records(tmp_path, [0.6] * 4, [0.7] * 4, draws=draws)
     write_records(tmp_path, [0.8] * 4, "one class", draws=[Draw(split=1)])
-    page = to_markdown(summarise(find_records(tmp_path, ["animals"])))
+    page = to_markdown(summarise(find_records(tmp_path, ["digits"])), {})
     assert "or better, on 1 of 1 tasks. It is behind by more than that on: Small, 5 %." in page
     assert page.count("\n## ") == 4  # all samples, 5 %, new splits, what was chosen
     assert "greedy weights failed with 100 %, new split 1: one class" in page
+
+
+def test_a_circular_task_comes_last_with_what_undoes_it_and_counts_for_nothing(tmp_path):
+    for name in ("animals", "digits"):
+        write_records(tmp_path, [0.94] * 4, [0.9] * 4, name=name)
+    found = summarise(find_records(tmp_path, ["animals", "digits"]))
+    page = to_markdown(found, {"inverse": 0.944, "vote": 0.942})
+    assert "or better, on 1 of 1 tasks." in page
+    assert page.index("| Small") < page.index("| Circles")
+    assert (
+        "Circles is circular and counts for nothing here: its 0.940 stands beside 0.944 of the"
+        " inverse and 0.942 of the vote" in page
+    )
 
 
 def test_records_of_other_samples_are_not_compared(tmp_path):

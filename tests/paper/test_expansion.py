@@ -11,6 +11,7 @@ from paper.expansion import (
     Expansion,
     Grid,
     Rules,
+    costs_nothing,
     hide_labels,
     kernel_to_hidden,
     load_images,
@@ -19,6 +20,7 @@ from paper.expansion import (
     run,
     strike_classes,
 )
+from paper.record.findings import Figure
 from wassemble.ensemble.learning.temperature import temper
 from wassemble.inputs import Predictions
 from wassemble.labels import LabelSpace
@@ -120,6 +122,22 @@ def test_how_sure_a_rule_is_gains_it_nothing(two_models):
     assert rules.knobs["sharper by 0.5"] == "temperature 2"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.001, 0.01, True),
+        (-0.004, 0.002, True),  # a loss within the margin is none
+        (-0.014, -0.006, None),
+        (-0.02, 0.02, None),
+        (-0.03, -0.011, False),
+    ],
+)
+def test_a_loss_on_all_labels_is_a_cost_beyond_a_margin_and_open_where_it_may_be(
+    low, high, expected
+):
+    assert costs_nothing(Figure((low + high) / 2, low, high, is_gain=True)) is expected
+
+
 def test_on_classes_that_every_network_lacks_transport_beats_spread_and_neighbour():
     findings = run(SMALL)
     table = findings.tables[2]
@@ -128,3 +146,6 @@ def test_on_classes_that_every_network_lacks_transport_beats_spread_and_neighbou
     assert likelihood["barycenter"] > likelihood["spread evenly"]
     assert likelihood["barycenter"] > likelihood["nearest neighbour"]
     assert max(likelihood, key=likelihood.get) == "nothing hidden"
+    ours = [claim for claim in findings.claims if claim.source == "ours"]
+    assert len(ours) == 4  # of costs measured by neighbours, one for each task
+    assert "Of the paper's 8 claims" in findings.verdict or "8 of the paper's" in findings.verdict

@@ -7,7 +7,8 @@ from paper import languages
 
 def test_transport_through_mistakes_beats_every_mean():
     quick = languages.Config(priors=(0.1, 0.2), exponents=(0.5, 0.7), sweeps=(3,), orders=(0.75,))
-    rows = languages.run(quick).tables[0].rows
+    findings = languages.run(quick)
+    rows = findings.tables[0].rows
     test = {row[0]: row[1].value for row in rows}
     assert test["best single detector (heliport)"] == pytest.approx(0.767, abs=0.002)
     assert test["plain mean"] == pytest.approx(0.575, abs=0.005)
@@ -18,3 +19,4 @@ def test_transport_through_mistakes_beats_every_mean():
     assert test["any detector right"] == pytest.approx(0.947, abs=0.002)
     gain = next(row[2] for row in rows if row[0] == "barycenter through kernels")
     assert gain.low > 0
+    assert gain.words() in findings.verdict

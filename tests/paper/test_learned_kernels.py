@@ -39,3 +39,8 @@ def test_every_rule_has_a_row():
     rules = [row[0] for row in table.rows]
     assert rules[0] == "arithmetic mean"
     assert {"learned kernel", "learned kernel, labels shuffled"} <= set(rules)
+    assert table.title == "Animals from attributes (circular)"
+    assert "the vote of the predicted classes has 0.9419" in table.note
+    # What is circular counts for nothing.
+    assert "on 0 of 0 tasks" in findings.verdict
+    assert "where it is circular, " in findings.verdict

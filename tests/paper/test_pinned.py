@@ -9,7 +9,7 @@ from pinned_findings import differences
 from paper.record.catalogue import EXPERIMENTS
 
 RECORDS = Path(__file__).parents[2] / "docs" / "results"
-# What runs in seconds; `make results` runs all.
+# What runs within a minute; `make results` runs all.
 SMALL = ("attributes", "mapping", "languages")
 
 

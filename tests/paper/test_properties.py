@@ -50,6 +50,10 @@ def test_what_is_proved_holds(found):
         assert held[source], source
     assert held["proposition 3.3"]
     assert held["appendix D.1"]
+    powers = {claim.source: claim.power for claim in found.claims}
+    assert all(powers.values())
+    assert powers["proposition 1.1"] == "18 % of images"  # of eight
+    assert powers["appendix D.1"] == "exact"
 
 
 def test_a_large_mass_penalty_leaves_the_masses_alone_and_not_the_scores(found):

@@ -1,6 +1,8 @@
 """Records: run once, written whole, made again only when something changed."""
 
 import json
+import re
+import subprocess
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -22,7 +24,7 @@ from paper.record.findings import (
     to_markdown,
 )
 from paper.record.page import read_records, to_page, write_html
-from paper.record.records import configure, read_record, reproduce
+from paper.record.records import configure, find_commit, read_record, reproduce
 from wassemble.errors import InvalidInputError
 
 
@@ -84,6 +86,37 @@ def test_other_settings_or_other_code_run_again(experiment, tmp_path, monkeypatc
     monkeypatch.setattr(records, "fingerprint", lambda experiment, config: "newer code")
     reproduce(experiment.it, tmp_path, settings={"epsilon": 1})
     assert len(experiment.runs) == 3
+
+
+def test_a_record_says_what_it_was_made_with_and_is_not_made_again_for_that(
+    experiment, tmp_path, monkeypatch
+):
+    first = reproduce(experiment.it, tmp_path)
+    assert set(first["made_with"]) == {"commit", "date", "native"}
+    assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", first["made_with"]["commit"])
+    other = {"commit": "abc1234+", "date": "2020-01-02", "native": None}
+    monkeypatch.setattr(records, "_tell_circumstances", lambda: other)
+    assert reproduce(experiment.it, tmp_path)["is_new"] is False
+    page = to_markdown(reproduce(experiment.it, tmp_path, again=True))
+    assert "at commit abc1234+ on 2020-01-02, with NumPy's sweeps." in page
+    old = {key: value for key, value in first.items() if key != "made_with"}
+    assert to_markdown(old).rstrip().endswith(" s.")
+
+
+def test_a_commit_is_marked_where_files_differ_and_unknown_outside_a_clone(tmp_path):
+    def git(*words):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    assert find_commit(tmp_path) == "unknown"
+    git("init")
+    (tmp_path / "a.txt").write_text("1")
+    git("add", "a.txt")
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    git(*who, "commit", "-m", "first")
+    clean = find_commit(tmp_path)
+    assert re.fullmatch("[0-9a-f]{7,}", clean)
+    (tmp_path / "a.txt").write_text("2")
+    assert find_commit(tmp_path) == f"{clean}+"
 
 
 def test_an_interrupted_run_leaves_no_record(experiment, tmp_path, monkeypatch):
@@ -200,5 +233,7 @@ def test_differences_name_the_place():
 
 
 def test_an_unknown_experiment_is_named():
-    with pytest.raises(InvalidInputError, match=r"must be one of attributes, .*; got 'dragons'"):
+    with pytest.raises(
+        InvalidInputError, match=r"must be one of caption-attributes, .*; got 'dragons'"
+    ):
         find_experiment("dragons")

@@ -38,7 +38,7 @@ def test_the_list_names_every_experiment_and_where_it_is_in_the_paper(tmp_path, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["dragons"], "an experiment must be one of attributes, "),
+        (["dragons"], "an experiment must be one of caption-attributes, "),
         (["attributes", "--set", "epsilon"], "--set must be KEY=VALUE; got 'epsilon'"),
         (["attributes", "--set", "epsilom=1"], "a setting of 'attributes' must be one of "),
         (["attributes", "--set", "epsilon=-1"], "`epsilon` must be finite and above 0; got -1.0."),

@@ -7,10 +7,13 @@ from paper.record.findings import Claim, Figure
 from paper.record.judging import Judge
 from paper.record.verdicts import (
     all_hold,
+    claim_all,
     claim_gains,
     conclude,
     held,
     is_within,
+    share,
+    smallest_exception,
     smallest_visible,
 )
 from wassemble.metrics import MEAN
@@ -49,6 +52,20 @@ def test_one_failure_fails_a_claim_of_several_gains():
     assert all_hold([None, False, True]) is False
 
 
+def test_a_share_is_judged_by_its_interval():
+    assert is_within(share(35, 45), 0.9, 1) is False
+    assert is_within(share(43, 45), 0.9, 1) is None
+    assert is_within(share(450, 450), 0.9, 1) is True
+
+
+def test_what_holds_in_every_case_seen_may_have_exceptions_that_were_not():
+    claim = claim_all("it is convex", "proposition 1", 100, 100, "images")
+    assert (claim.held, claim.power) == (True, "1.6 % of images")
+    assert claim_all("it is convex", "proposition 1", 99, 100, "images").held is False
+    # One that is rarer than what is told is missed more often than once in five times.
+    assert 1 - (1 - smallest_exception(100)) ** 100 == pytest.approx(0.8)
+
+
 def test_an_effect_of_the_smallest_visible_size_is_seen_four_times_out_of_five(rng):
     n_draws, n_samples = 300, 100
     power = smallest_visible(gain(0, -1.96 / np.sqrt(n_samples), 1.96 / np.sqrt(n_samples)))
@@ -85,4 +102,6 @@ def test_a_claim_has_its_gains_the_papers_and_its_power():
     ],
 )
 def test_an_experiment_is_summed_up_in_a_sentence(verdicts, expected):
-    assert conclude([Claim("", "", verdict, "") for verdict in verdicts], "few images") == expected
+    claims = [Claim("", "", verdict, "") for verdict in verdicts]
+    assert conclude(claims, "few images") == expected
+    assert "paper" not in conclude(claims, "few images", whose="our")

@@ -55,7 +55,7 @@ def from_embeddings(
     n_landmarks: int | None = None,
     seed: int = 0,
 ) -> Kernel:
-    """K = exp(-distance(x_i, y_j) / epsilon) for label vectors x and y.
+    """K = exp(-cost(x_i, y_j) / epsilon) for label vectors x and y.
 
     Parameters
     ----------
@@ -66,7 +66,9 @@ def from_embeddings(
     epsilon : float
         Entropic regularisation, above 0.
     metric : {"sqeuclidean", "euclidean", "cosine"}
-        Dissimilarity. The paper's captioning kernel is "sqeuclidean" with ``unit_norm``.
+        The cost: the squared distance, the distance, or 1 - cosine, which is half the squared
+        distance of unit vectors. The paper's captioning kernel is "sqeuclidean" with
+        ``unit_norm``.
     unit_norm : bool
         Divide each vector by its length first.
     local_bandwidth : int, optional

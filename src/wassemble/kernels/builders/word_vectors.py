@@ -25,7 +25,10 @@ def from_word_vectors(
     local_bandwidth: int | None = None,
     n_neighbors: int | None = None,
 ) -> LabelledKernel:
-    """K = exp(-distance / epsilon) between the word vectors of label names.
+    """K = exp(-cost / epsilon) between the word vectors of label names.
+
+    The cost is that of ``metric``: by default 1 - cosine, which is half the squared distance of
+    unit vectors.
 
     A label is looked up as it is written, then with other separators between its words,
     then both without regard to case. A label that is no word itself is the mean of the
