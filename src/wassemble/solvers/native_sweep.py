@@ -117,7 +117,8 @@ def approach(
     """
     near: Any = None
     n_sweeps = np.zeros(tile.n_rows, dtype=np.int64)
-    left = np.ones(tile.n_rows, dtype=bool)
+    arrived = np.zeros(tile.n_rows, dtype=bool)
+    settled = arrived.copy()  # with nothing left to do for wider types
     for dtype in types:
         if near is None:
             near = _start(tile, mass, components, dtype, keeps_u=True)
@@ -127,14 +128,14 @@ def approach(
             # What float32 takes for 0 may be all that a row has.
             lost = near.untrusted | near.is_cut_off
             n_sweeps[lost] = 0
-            left |= lost
+            settled &= ~lost
             near = near.convert(kernels, histograms)
             near.start_again(lost)
         goal = max(tolerance, _RESOLVED.get(np.dtype(dtype), 0.0))
-        left &= ~near.approach(left, n_sweeps, goal, patience, max_sweeps)
-        if goal > tolerance:
-            left[:] = True
-    near.start_again(left | near.is_cut_off)  # leaps that lead nowhere may have led far off
+        arrived = settled | near.approach(~settled, n_sweeps, goal, patience, max_sweeps)
+        if goal == tolerance:
+            settled = arrived
+    near.start_again(~arrived | near.is_cut_off)  # leaps that lead nowhere may have led far off
     return Approach(near, n_sweeps)
 
 
